@@ -1,0 +1,52 @@
+package chat
+
+import (
+	"rolltap/internal/jsonx"
+	"rolltap/rewrite/dialect"
+)
+
+func (chat) ReadResponse(body []byte) dialect.Summary {
+	var first []byte
+	if it := jsonx.Array(jsonx.Get(body, "choices")); it.Next() {
+		first = it.Value()
+	}
+	s := summary(jsonx.Get(body, "model"), jsonx.Get(first, "finish_reason"), jsonx.Get(body, "usage"))
+	if e := jsonx.Get(body, "error"); !jsonx.IsNull(e) {
+		s.HasError, s.ErrorStatus = true, dialect.StatusOf(e)
+	} else if isFlatError(jsonx.Get(body, "object")) {
+		s.HasError, s.ErrorStatus = true, dialect.StatusOf(body)
+	}
+	return s
+}
+
+// isFlatError: older vLLM puts the error's members beside object "error" (wire.md 1.7).
+func isFlatError(object []byte) bool { return string(object) == `"error"` }
+
+func summary(model, finish, usage []byte) dialect.Summary {
+	s := dialect.Summary{Usage: readUsage(usage)}
+	s.Model, _ = jsonx.Text(model)
+	s.Finish, _ = jsonx.Text(finish)
+	return s
+}
+
+// readUsage: prompt_tokens is the whole prompt, cached tokens among it. Where the details are not, other spellings of the same counts are
+// looked for (dialects.md 1.11).
+func readUsage(usage []byte) dialect.Usage {
+	return dialect.Usage{
+		Prompt:     dialect.Count(jsonx.Get(usage, "prompt_tokens")),
+		Completion: dialect.Count(jsonx.Get(usage, "completion_tokens")),
+		Cached: firstCount(jsonx.Get(jsonx.Get(usage, "prompt_tokens_details"), "cached_tokens"),
+			jsonx.Get(usage, "cached_input_tokens"), jsonx.Get(usage, "cache_read_input_tokens")),
+		Reasoning: firstCount(jsonx.Get(jsonx.Get(usage, "completion_tokens_details"), "reasoning_tokens"),
+			jsonx.Get(usage, "reasoning_output_tokens")),
+	}
+}
+
+func firstCount(raws ...[]byte) int64 {
+	for _, raw := range raws {
+		if n := dialect.Count(raw); n != dialect.Unknown {
+			return n
+		}
+	}
+	return dialect.Unknown
+}

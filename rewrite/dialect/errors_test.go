@@ -1,0 +1,46 @@
+package dialect
+
+import "testing"
+
+func TestErrorStatus(t *testing.T) {
+	for _, c := range []struct {
+		name, object string
+		want         int
+	}{
+		{"a numeric code", `{"code":400,"type":"server_error"}`, 400},
+		{"a numeric code in a string", `{"code":"503"}`, 503},
+		{"a number that is no error status tells nothing", `{"code":200,"type":"server_error"}`, 0},
+		{"a fraction is no status", `{"code":400.0,"type":"api_error"}`, 500},
+		{"a word as code", `{"code":"model_not_found","type":"invalid_request_error"}`, 404},
+		{"an unknown word as code leaves it to the type", `{"code":"x","type":"rate_limit_error"}`, 429},
+		{"vLLM's own types", `{"code":null,"type":"NotFoundError"}`, 404},
+		{"vLLM's validation errors", `{"type":"Bad Request"}`, 400},
+		{"vLLM's internal errors on Messages", `{"type":"internal_error"}`, 500},
+		{"an engine that died", `{"type":"InternalServerError"}`, 500},
+		{"Anthropic's overload", `{"type":"overloaded_error"}`, 529},
+		{"Anthropic's size", `{"type":"request_too_large"}`, 413},
+		{"a time-out", `{"type":"timeout_error"}`, 504},
+		{"a failed response", `{"code":"rate_limit_exceeded","message":"m"}`, 429},
+		{"nothing known", `{"type":"x","code":true}`, 0},
+		{"a string", `"Unauthorized"`, 0},
+		{"an empty object", `{}`, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := StatusOf([]byte(c.object)); got != c.want {
+				t.Errorf("got %d, want %d", got, c.want)
+			}
+		})
+	}
+}
+
+func TestCount(t *testing.T) {
+	for raw, want := range map[string]int64{"0": 0, "12": 12, "-1": Unknown, "1.0": Unknown, "1e3": Unknown, "true": Unknown, `"7"`: Unknown, "null": Unknown,
+		"9223372036854775807": 9223372036854775807, "9223372036854775808": Unknown} {
+		if got := Count([]byte(raw)); got != want {
+			t.Errorf("%s: got %d, want %d", raw, got, want)
+		}
+	}
+	if got := Count(nil); got != Unknown {
+		t.Errorf("absent: got %d", got)
+	}
+}

@@ -1,0 +1,23 @@
+package rewrite
+
+import (
+	"rolltap/rewrite/chat"
+	"rolltap/rewrite/dialect"
+	"rolltap/rewrite/messages"
+	"rolltap/rewrite/responses"
+)
+
+// Dialects lists every dialect; a new one joins by a line here.
+func Dialects() []dialect.Dialect {
+	return []dialect.Dialect{chat.New(), messages.New(), responses.New()}
+}
+
+// DialectOf is the dialect of that name, nil when there is none.
+func DialectOf(n dialect.Name) dialect.Dialect {
+	for _, d := range Dialects() {
+		if d.Name() == n {
+			return d
+		}
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package messages
+
+import (
+	"rolltap/internal/jsonx"
+	"rolltap/rewrite/dialect"
+)
+
+func (messages) ReadResponse(body []byte) dialect.Summary {
+	s := summary(jsonx.Get(body, "model"), jsonx.Get(body, "stop_reason"), jsonx.Get(body, "usage"))
+	if e := jsonx.Get(body, "error"); !jsonx.IsNull(e) {
+		s.HasError, s.ErrorStatus = true, dialect.StatusOf(e)
+	}
+	return s
+}
+
+func summary(model, stop, usage []byte) dialect.Summary {
+	s := dialect.Summary{Usage: readUsage(usage)}
+	s.Model, _ = jsonx.Text(model)
+	s.Finish, _ = jsonx.Text(stop)
+	s.Finish = finish(s.Finish)
+	return s
+}
+
+// finish says a stop_reason in Chat's words (dialects.md 1.10); a word that is not known stays as it is.
+func finish(stop string) string {
+	switch stop {
+	case "end_turn", "stop_sequence", "pause_turn":
+		return "stop"
+	case "max_tokens", "model_context_window_exceeded":
+		return "length"
+	case "tool_use":
+		return "tool_calls"
+	case "refusal":
+		return "content_filter"
+	}
+	return stop
+}
+
+// readUsage: input_tokens leaves out what was read from or written to the cache, our prompt count includes it (wire.md 3.1.2).
+func readUsage(usage []byte) dialect.Usage {
+	u := dialect.Usage{
+		Prompt:     dialect.Count(jsonx.Get(usage, "input_tokens")),
+		Completion: dialect.Count(jsonx.Get(usage, "output_tokens")),
+		Cached:     dialect.Count(jsonx.Get(usage, "cache_read_input_tokens")),
+		Reasoning:  dialect.Count(jsonx.Get(jsonx.Get(usage, "output_tokens_details"), "thinking_tokens")),
+	}
+	if u.Prompt != dialect.Unknown {
+		u.Prompt += max(0, u.Cached) + max(0, dialect.Count(jsonx.Get(usage, "cache_creation_input_tokens")))
+		if u.Prompt < 0 { // the sum left the range of counts
+			u.Prompt = dialect.Unknown
+		}
+	}
+	return u
+}

@@ -1,0 +1,148 @@
+package rewrite
+
+import (
+	"bytes"
+
+	"rolltap/internal/jsonx"
+	"rolltap/rewrite/dialect"
+	"rolltap/rewrite/sse"
+)
+
+// Observer watches an event stream that passes through: it says up to where bytes may be let go, finds the terminal event and folds what was
+// said for the record. It belongs to one goroutine and keeps no bytes that were pushed.
+type Observer struct {
+	d     dialect.Dialect
+	split sse.Splitter
+
+	fold    dialect.Folder // nil once given up
+	summary dialect.Summary
+	maxFold int64
+	total   int64
+
+	progress     Progress
+	opened       bool // an event that is no ping was seen
+	firstIsError bool
+}
+
+// Progress is what is known of a stream after a push. Offsets count the body's bytes from its start.
+type Progress struct {
+	// Safe is the end of what may be let go: whole events and comments before the terminal event. What is between it and the bytes pushed
+	// is the terminal event, or may become it.
+	Safe    int64
+	Verdict dialect.Verdict // of the first terminal event; None until there was one
+	End     int64           // offset of the first byte of that event
+	Content bool            // a content, tool or reasoning delta was seen, now or earlier
+	// Blind: an event was too large to be kept, so the terminal event may have been missed. Judging goes on, but only the end of the body
+	// is certain to be the end.
+	Blind bool
+}
+
+// NewObserver watches a stream of dialect d. The fold is given up when the body grows beyond maxFold bytes; everything else goes on.
+func NewObserver(d dialect.Dialect, maxFold int64) *Observer {
+	o := &Observer{d: d, maxFold: maxFold, summary: dialect.Summary{Usage: dialect.NoUsage()}}
+	if maxFold > 0 {
+		o.fold = d.NewFolder()
+	}
+	return o
+}
+
+// Push takes the next bytes of the body, split anywhere. Bytes behind the terminal event are not looked at.
+func (o *Observer) Push(p []byte) Progress {
+	o.total += int64(len(p))
+	if o.progress.Verdict != dialect.None {
+		return o.progress
+	}
+	if o.fold != nil && o.total > o.maxFold {
+		o.giveUp()
+	}
+	o.split.Push(p)
+	var ev sse.Event
+	for o.split.Next(&ev) {
+		if o.event(&ev); o.progress.Verdict != dialect.None {
+			o.split = sse.Splitter{} // nothing is split any more; let its buffers and p go
+			return o.progress
+		}
+	}
+	o.progress.Safe = o.split.Safe()
+	o.progress.Blind = o.split.Oversized()
+	return o.progress
+}
+
+// Finish tells that the body has ended. A last event without its blank line counts, so it may be the terminal one.
+func (o *Observer) Finish() Progress {
+	if o.progress.Verdict != dialect.None {
+		return o.progress
+	}
+	var ev sse.Event
+	if o.split.Finish(&ev) {
+		o.event(&ev)
+	}
+	if o.progress.Verdict == dialect.None {
+		o.progress.Safe = o.total
+	}
+	o.progress.Blind = o.progress.Blind || o.split.Oversized()
+	return o.progress
+}
+
+func (o *Observer) event(ev *sse.Event) {
+	if ev.Oversized {
+		// Without this event the fold would be short and not show it.
+		o.giveUp()
+		o.progress.Blind = true
+	}
+	var s dialect.Signal
+	if o.fold != nil {
+		s = o.fold.Event(ev.Name, ev.Data)
+	} else {
+		s = o.d.Judge(ev.Name, ev.Data)
+	}
+	if s.Content {
+		o.progress.Content = true
+	}
+	if s.Verdict != dialect.None {
+		o.progress.Verdict, o.progress.End, o.progress.Safe = s.Verdict, ev.Start, ev.Start
+	}
+	if !o.opened && !isPing(ev) {
+		o.opened, o.firstIsError = true, s.Verdict == dialect.Failed
+	}
+}
+
+func (o *Observer) giveUp() {
+	if o.fold != nil {
+		o.summary, o.fold = o.fold.Summary(), nil
+	}
+}
+
+// Folded tells whether AppendResponse has the whole of what was said.
+func (o *Observer) Folded() bool { return o.fold != nil }
+
+// AppendResponse appends the unary answer that says what the stream has said so far, or nothing: when nothing was said, or not Folded.
+func (o *Observer) AppendResponse(dst []byte) []byte {
+	if o.fold == nil {
+		return dst
+	}
+	return o.fold.AppendResponse(dst)
+}
+
+// Summary is what the fold knows; of a fold that was given up, what it knew then.
+func (o *Observer) Summary() dialect.Summary {
+	if o.fold == nil {
+		return o.summary
+	}
+	return o.fold.Summary()
+}
+
+// FirstIsError tells that the stream opened with an error frame; pings, comments and events without data do not open it.
+func (o *Observer) FirstIsError() bool { return o.firstIsError }
+
+// isPing: an event without data that is no error, or one that calls itself ping (Messages, wire.md 3.1.3), opens nothing.
+func isPing(ev *sse.Event) bool {
+	if string(ev.Name) == "ping" {
+		return true
+	}
+	if len(bytes.TrimSpace(ev.Data)) == 0 {
+		return string(ev.Name) != "error"
+	}
+	kind, _ := jsonx.Interior(jsonx.Get(ev.Data, "type"))
+	return string(kind) == "ping"
+}

@@ -1,0 +1,9 @@
+package responses
+
+import "rolltap/internal/jsonx"
+
+// ReadRequest: only a literal true asks for a stream.
+func (responses) ReadRequest(body []byte) (model string, stream bool) {
+	model, _ = jsonx.Text(jsonx.Get(body, "model"))
+	return model, string(jsonx.Get(body, "stream")) == "true"
+}

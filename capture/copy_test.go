@@ -1,0 +1,157 @@
+package capture
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func TestCopyKeeps(t *testing.T) {
+	for _, c := range []struct {
+		name            string
+		o               CopyOptions
+		write, kept     int
+		inMemory, whole bool
+	}{
+		{"nothing", CopyOptions{}, 0, 0, true, true},
+		{"in memory", CopyOptions{}, 1000, 1000, true, true},
+		{"exactly the memory", CopyOptions{Memory: 1000}, 1000, 1000, true, true},
+		{"beyond the memory", CopyOptions{Memory: 1000}, 1001, 1001, false, true},
+		{"far beyond", CopyOptions{Memory: 1000}, 300_000, 300_000, false, true},
+		{"exactly the maximum", CopyOptions{Max: 5000}, 5000, 5000, true, true},
+		{"beyond the maximum", CopyOptions{Max: 5000}, 5001, 5000, true, false},
+		{"spooled and beyond the maximum", CopyOptions{Memory: 1000, Max: 100_000}, 200_000, 100_000, false, false},
+		{"no budget, but small", CopyOptions{Budget: NewBudget(0)}, 100, 100, true, true},
+		{"no budget", CopyOptions{Budget: NewBudget(0)}, 100_000, 100_000, false, true},
+		{"budget for a while", CopyOptions{Budget: NewBudget(5000)}, 100_000, 100_000, false, true},
+		{"budget and tail buffer", CopyOptions{Budget: NewBudget(50_000)}, 100_000, 100_000, false, true},
+		{"no folder for a spool", CopyOptions{Memory: 1000, Dir: "/nonexistent"}, 5000, 1000, true, false},
+	} {
+		for _, step := range []int{1, 7, 333, 40_000, 1 << 20} {
+			if step == 1 && c.write > 5001 {
+				continue
+			}
+			if c.o.Dir == "/nonexistent" && step != 1 {
+				continue // how much is kept depends on the steps
+			}
+			want := make([]byte, c.write)
+			for i := range want {
+				want[i] = byte(rand.N(256))
+			}
+			k := NewCopy(c.o)
+			for rest := want; len(rest) > 0; {
+				n := min(step, len(rest))
+				if m, err := k.Write(rest[:n]); m != n || err != nil {
+					t.Fatalf("%s: Write says %d, %v", c.name, m, err)
+				}
+				rest = rest[n:]
+			}
+			if k.Total() != int64(c.write) || k.Len() != int64(c.kept) || k.Truncated() == c.whole {
+				t.Errorf("%s by %d: total %d, kept %d, truncated %t", c.name, step, k.Total(), k.Len(), k.Truncated())
+			}
+			b, ok := k.Bytes()
+			if ok != c.inMemory || ok && !bytes.Equal(b, want[:c.kept]) {
+				t.Errorf("%s by %d: Bytes gives %d bytes, %t", c.name, step, len(b), ok)
+			}
+			r := k.NewReader()
+			got, err := io.ReadAll(r)
+			if err != nil || !bytes.Equal(got, want[:c.kept]) {
+				t.Errorf("%s by %d: read %d bytes, %v", c.name, step, len(got), err)
+			}
+			k.Write([]byte("more"))
+			if rest, _ := io.ReadAll(r); c.whole && k.Len() > int64(c.kept) != (len(rest) > 0) {
+				t.Errorf("%s by %d: a reader at the end does not see what is appended", c.name, step)
+			}
+			k.Release()
+			k.Release()
+			if _, err := r.Read(make([]byte, 1)); !errors.Is(err, os.ErrClosed) {
+				t.Errorf("%s: reading after Release: %v", c.name, err)
+			}
+			if b := c.o.Budget; b != nil {
+				if left := b.left.Load(); left != map[string]int64{"no budget, but small": 0, "no budget": 0, "budget for a while": 5000, "budget and tail buffer": 50_000}[c.name] {
+					t.Errorf("%s: %d of the budget came back", c.name, left)
+				}
+			}
+		}
+	}
+}
+
+func TestCopyLeavesNoFile(t *testing.T) {
+	dir := t.TempDir()
+	c := NewCopy(CopyOptions{Memory: 10, Dir: dir})
+	io.WriteString(c, strings.Repeat("x", 100_000))
+	if es, _ := os.ReadDir(dir); len(es) > 0 {
+		t.Errorf("a kill would leave %s", es[0].Name())
+	}
+	c.Release()
+}
+
+func TestCopyJudges(t *testing.T) {
+	for _, c := range []struct {
+		text   string
+		object bool
+		tight  bool
+	}{
+		{`{}`, true, true}, {`{ }`, true, false}, {"\ufeff{}", true, false}, {`[]`, false, true}, {``, false, false}, {`{`, false, true}, {`{}x`, false, true},
+		{`{"s":"` + strings.Repeat("x", 400_000) + `"}`, true, true},
+	} {
+		for _, memory := range []int64{1, 1 << 20} {
+			k := NewCopy(CopyOptions{Memory: memory})
+			io.WriteString(k, c.text)
+			for range 2 {
+				if k.IsObject() != c.object {
+					t.Errorf("%.20q: IsObject is %t", c.text, !c.object)
+				}
+			}
+			if c.object && k.isTight() != c.tight {
+				t.Errorf("%.20q: tight is %t", c.text, !c.tight)
+			}
+			if c.object {
+				io.WriteString(k, "x")
+				if k.IsObject() {
+					t.Errorf("%.20q: the judgment outlives a write", c.text)
+				}
+			}
+			k.Release()
+		}
+	}
+}
+
+func TestCopyConcurrently(t *testing.T) {
+	c := NewCopy(CopyOptions{Memory: 5000})
+	defer c.Release()
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 25 {
+				b, err := io.ReadAll(c.NewReader())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for i, x := range b {
+					if x != byte(i) {
+						t.Errorf("byte %d is %d", i, x)
+						return
+					}
+				}
+				c.Len()
+				c.Bytes()
+				c.IsObject()
+			}
+		})
+	}
+	for i := range 100_000 / 50 {
+		p := make([]byte, 50)
+		for j := range p {
+			p[j] = byte(i*50 + j)
+		}
+		c.Write(p)
+	}
+	wg.Wait()
+}

@@ -1,0 +1,437 @@
+package capture
+
+import (
+	"io"
+	"slices"
+	"strconv"
+	"time"
+
+	"rolltap/internal/jsonx"
+)
+
+// inlineMax is the size up to which a line is built in memory. Longer ones stay where their bodies are, in copies that may
+// be spool files, and are streamed into the rollout's file by the committer.
+const inlineMax = 1 << 20
+
+// line is an encoded record that lacks its writer and seq: they are known only when the line is queued, so that the order
+// in the file is the order of seq, while encoding runs in parallel.
+//
+//	buf:   {"model_call_id":…,"request":│,"response":│,…,"writer":"│","method":…}\n
+//	                                   cut          cut           hole
+type line struct {
+	buf    []byte
+	hole   int   // index in buf where writer and seq belong
+	cuts   []cut // where the content of copies belongs, ascending; none when the line is built in memory
+	writer string
+	seq    int64
+	size   int64 // estimated length, exact without cuts
+	record *Record
+}
+
+// cut is a place in line.buf where a copy is inserted.
+type cut struct {
+	at   int
+	body *Copy
+	text bool // as escaped text between quotes; else as the compacted JSON value
+}
+
+// encode makes the line of r. It reads each copy once to judge it, and once more to copy it in when the line is small.
+// The line then owns r. An error means that a spool file could not be read again; r is still the caller's.
+func encode(r *Record, dst []byte) (*line, error) {
+	e := encoder{b: dst, inline: estimate(r) <= inlineMax, r: r}
+	e.record()
+	if e.err != nil {
+		return nil, e.err
+	}
+	l := &line{buf: e.b, hole: e.hole, cuts: e.cuts, record: r, size: int64(len(e.b)) + holeSpace}
+	for _, c := range e.cuts {
+		l.size += c.body.Len()
+	}
+	if e.inline {
+		r.release()
+		l.record = nil
+	}
+	return l, nil
+}
+
+// holeSpace is more than writer and seq take.
+const holeSpace = 64
+
+// estimate is about how long the line will be.
+func estimate(r *Record) int64 {
+	n := int64(len(r.Folded))
+	for _, c := range []*Copy{r.Request, r.Response} {
+		if c != nil {
+			n += c.Len()
+		}
+	}
+	if r.Upstream != nil {
+		n += int64(len(r.Upstream.Request) + len(r.Upstream.Response))
+	}
+	return n
+}
+
+// appendTo appends the whole line; only for lines without cuts.
+func (l *line) appendTo(dst []byte) []byte {
+	dst = append(dst, l.buf[:l.hole]...)
+	dst = l.appendHole(dst)
+	return append(dst, l.buf[l.hole:]...)
+}
+
+func (l *line) appendHole(dst []byte) []byte {
+	dst = append(dst, l.writer...)
+	dst = append(dst, `","seq":`...)
+	return strconv.AppendInt(dst, l.seq, 10)
+}
+
+// writeTo writes the whole line. scratch is used for the pieces of copies.
+func (l *line) writeTo(w io.Writer, scratch []byte) error {
+	at := 0
+	for _, c := range l.cuts { // every cut is before the hole: bodies precede the rolltap member
+		if _, err := w.Write(l.buf[at:c.at]); err != nil {
+			return err
+		}
+		at = c.at
+		var err error
+		if c.text {
+			err = c.body.writeText(w, scratch)
+		} else {
+			err = c.body.writeCompact(w, scratch)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if _, err := w.Write(l.buf[at:l.hole]); err != nil {
+		return err
+	}
+	if _, err := w.Write(l.appendHole(scratch[:0])); err != nil {
+		return err
+	}
+	_, err := w.Write(l.buf[l.hole:])
+	return err
+}
+
+// release gives back the copies that a streamed line holds on to.
+func (l *line) release() {
+	if l.record != nil {
+		l.record.release()
+		l.record = nil
+	}
+}
+
+// encoder appends the members of a record in their fixed order.
+type encoder struct {
+	b      []byte
+	r      *Record
+	inline bool
+	hole   int
+	cuts   []cut
+	err    error // the first of reading a copy
+}
+
+func (e *encoder) record() {
+	r := e.r
+	reqObject, respObject := isObject(r.Request), !r.Streamed && isObject(r.Response)
+
+	e.raw(`{"model_call_id":`)
+	e.str(r.CallID)
+	e.raw(`,"dialect":`)
+	e.str(r.Dialect)
+	e.raw(`,"model_ref":`)
+	if r.ModelRef == "" {
+		e.raw(`null`)
+	} else {
+		e.raw(`{"type":"responses_api_models","name":`)
+		e.str(r.ModelRef)
+		e.raw(`}`)
+	}
+	e.raw(`,"started_at":`)
+	e.b = appendUnix(e.b, r.Started)
+	e.raw(`,"completed_at":`)
+	e.b = appendUnix(e.b, r.Completed)
+	e.raw(`,"latency_ms":`)
+	e.b = appendMillis(e.b, r.Latency)
+	e.raw(`,"latency_ttft_ms":`)
+	if r.TTFT < 0 {
+		e.raw(`null`)
+	} else {
+		e.b = appendMillis(e.b, r.TTFT)
+	}
+	e.raw(`,"status_code":`)
+	e.intOrNull(r.StatusCode)
+	e.raw(`,"error_category":`)
+	e.strOrNull(r.ErrorCategory)
+	e.raw(`,"request":`)
+	e.object(r.Request, reqObject)
+	e.raw(`,"response":`)
+	if r.Streamed {
+		e.folded(r.Folded)
+	} else {
+		e.object(r.Response, respObject)
+	}
+	if r.ClientSessionID != "" {
+		e.raw(`,"client_session_id":`)
+		e.str(r.ClientSessionID)
+	}
+	e.raw(`,"upstream_attempted":`)
+	e.bool(r.UpstreamAttempted)
+	e.raw(`,"response_source":`)
+	e.strOrNull(r.ResponseSource)
+	e.raw(`,"upstream_status_code":`)
+	e.intOrNull(r.UpstreamStatus)
+	e.raw(`,"local_response_reason":`)
+	e.strOrNull(r.LocalReason)
+	e.text(`,"request_raw":`, r.Request, reqObject)
+	e.text(`,"response_raw":`, r.Response, respObject)
+	e.ours()
+	e.raw("}\n")
+}
+
+// ours writes the rolltap member.
+func (e *encoder) ours() {
+	r := e.r
+	e.raw(`,"rolltap":{"v":1,"rollout_id":`)
+	e.str(r.Rollout)
+	e.raw(`,"writer":"`)
+	e.hole = len(e.b)
+	e.raw(`,"method":`)
+	e.str(r.Method)
+	e.raw(`,"path":`)
+	e.str(r.Path)
+	e.raw(`,"query":`)
+	e.str(r.Query)
+	e.raw(`,"stream":`)
+	e.bool(r.Stream)
+	e.raw(`,"outcome":`)
+	e.str(r.Outcome)
+	e.raw(`,"finish_reason":`)
+	e.strOrNull(r.Finish)
+	e.raw(`,"losses":[`)
+	for i, l := range r.Losses {
+		if i > 0 {
+			e.raw(`,`)
+		}
+		e.raw(`{"path":`)
+		e.str(l.Path)
+		e.raw(`,"reason":`)
+		e.str(l.Reason)
+		e.raw(`}`)
+	}
+	e.raw(`],"upstream":`)
+	e.upstream(r.Upstream)
+	e.raw(`,"usage":`)
+	e.usage(r.Usage)
+	e.raw(`,"client":{`)
+	sep := ``
+	for _, m := range [...]struct{ name, value string }{
+		{`"session":`, r.Client.Session}, {`"agent":`, r.Client.Agent},
+		{`"parent_agent":`, r.Client.ParentAgent}, {`"user_agent":`, r.Client.UserAgent},
+	} {
+		if m.value != "" {
+			e.raw(sep)
+			e.raw(m.name)
+			e.str(m.value)
+			sep = `,`
+		}
+	}
+	e.raw(`},"request_bytes":`)
+	e.b = strconv.AppendInt(e.b, r.RequestBytes, 10)
+	e.raw(`,"response_bytes":`)
+	e.b = strconv.AppendInt(e.b, r.ResponseBytes, 10)
+	e.raw(`,"truncated":[`)
+	for i, name := range truncated(r) {
+		if i > 0 {
+			e.raw(`,`)
+		}
+		e.str(name)
+	}
+	e.raw(`]}`)
+}
+
+func (e *encoder) upstream(u *Upstream) {
+	if u == nil {
+		e.raw(`null`)
+		return
+	}
+	e.raw(`{"dialect":`)
+	e.str(u.Dialect)
+	e.raw(`,"path":`)
+	e.str(u.Path)
+	e.raw(`,"status":`)
+	e.intOrNull(u.Status)
+	e.raw(`,"model":`)
+	e.str(u.Model)
+	e.upstreamBody(`,"request`, u.Request)
+	e.upstreamBody(`,"response`, u.Response)
+	e.raw(`}`)
+}
+
+// upstreamBody writes a body of the upstream side: compacted JSON, or text when it is none.
+func (e *encoder) upstreamBody(name string, body []byte) {
+	if len(body) == 0 {
+		return
+	}
+	e.raw(name)
+	mark := len(e.b)
+	e.raw(`":`)
+	if e.compact(body) != jsonx.KindInvalid {
+		return
+	}
+	e.b = e.b[:mark]
+	if e.r.Raw == RawNever {
+		e.raw(`":null`)
+		return
+	}
+	e.raw(`_raw":"`)
+	e.escaped(body)
+	e.raw(`"`)
+}
+
+func (e *encoder) usage(u *Usage) {
+	if u == nil || u.Prompt < 0 && u.Completion < 0 && u.Cached < 0 && u.Reasoning < 0 {
+		e.raw(`null`)
+		return
+	}
+	for _, m := range [...]struct {
+		name  string
+		count int64
+	}{
+		{`{"prompt_tokens":`, u.Prompt}, {`,"completion_tokens":`, u.Completion},
+		{`,"cached_tokens":`, u.Cached}, {`,"reasoning_tokens":`, u.Reasoning},
+	} {
+		e.raw(m.name)
+		if m.count < 0 {
+			e.raw(`null`)
+		} else {
+			e.b = strconv.AppendInt(e.b, m.count, 10)
+		}
+	}
+	e.raw(`}`)
+}
+
+// object writes a body that was judged to be a whole JSON object, else null.
+func (e *encoder) object(c *Copy, object bool) {
+	switch {
+	case !object:
+		e.raw(`null`)
+	case e.err != nil:
+	case e.inline:
+		e.b, e.err = c.appendCompact(e.b)
+	default:
+		e.cuts = append(e.cuts, cut{at: len(e.b), body: c})
+	}
+}
+
+// text writes a raw member when the policy wants it for this body.
+func (e *encoder) text(name string, c *Copy, object bool) {
+	if c == nil || c.Len() == 0 || e.r.Raw == RawNever || object && e.r.Raw != RawAlways {
+		return
+	}
+	e.raw(name)
+	e.raw(`"`)
+	switch {
+	case e.err != nil:
+	case e.inline:
+		e.b, e.err = c.appendText(e.b)
+	default:
+		e.cuts = append(e.cuts, cut{at: len(e.b), body: c, text: true})
+	}
+	e.raw(`"`)
+}
+
+// folded writes the folded response, null unless it is a JSON object.
+func (e *encoder) folded(b []byte) {
+	mark := len(e.b)
+	if len(b) == 0 || e.compact(b) != jsonx.KindObject {
+		e.b = append(e.b[:mark], `null`...)
+	}
+}
+
+// compact appends b compacted and returns its kind; with Invalid nothing is appended.
+func (e *encoder) compact(b []byte) jsonx.Kind {
+	var c jsonx.Compactor
+	mark := len(e.b)
+	var err error
+	if e.b, err = c.Append(e.b, b); err == nil {
+		var k jsonx.Kind
+		if k, err = c.Finish(); err == nil {
+			return k
+		}
+	}
+	e.b = e.b[:mark]
+	return jsonx.KindInvalid
+}
+
+func (e *encoder) escaped(b []byte) {
+	var t jsonx.TextEscaper
+	e.b = t.Append(e.b, b)
+	e.b = t.Finish(e.b)
+}
+
+func (e *encoder) raw(s string) { e.b = append(e.b, s...) }
+func (e *encoder) str(s string) { e.b = jsonx.AppendString(e.b, s) }
+func (e *encoder) bool(v bool)  { e.b = strconv.AppendBool(e.b, v) }
+
+func (e *encoder) strOrNull(s string) {
+	if s == "" {
+		e.raw(`null`)
+	} else {
+		e.str(s)
+	}
+}
+
+func (e *encoder) intOrNull(n int) {
+	if n == 0 {
+		e.raw(`null`)
+	} else {
+		e.b = strconv.AppendInt(e.b, int64(n), 10)
+	}
+}
+
+func isObject(c *Copy) bool { return c != nil && c.IsObject() }
+
+// truncated lists the cut copies, each once.
+func truncated(r *Record) []string {
+	var names []string
+	if r.Request != nil && r.Request.Truncated() {
+		names = append(names, "request")
+	}
+	if r.Response != nil && r.Response.Truncated() {
+		names = append(names, "response")
+	}
+	for _, name := range r.Truncated {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// appendUnix appends seconds since 1970 with microseconds, and always a fraction: readers take the type from it.
+func appendUnix(dst []byte, t time.Time) []byte {
+	us := t.UnixMicro()
+	if us < 0 { // a clock before 1970; the zero time is one
+		us = 0
+	}
+	dst = strconv.AppendInt(dst, us/1e6, 10)
+	frac := [7]byte{'.', '0', '0', '0', '0', '0', '0'}
+	for i, n := 6, us%1e6; i > 0; i, n = i-1, n/10 {
+		frac[i] = byte('0' + n%10)
+	}
+	return append(dst, trimZeros(frac[:])...)
+}
+
+// appendMillis appends milliseconds with at most two decimals, correctly rounded, and always a fraction.
+func appendMillis(dst []byte, d time.Duration) []byte {
+	dst = strconv.AppendFloat(dst, float64(max(d, 0))/1e6, 'f', 2, 64)
+	return trimZeros(dst)
+}
+
+// trimZeros drops zeros at the end but leaves one digit behind the point.
+func trimZeros(b []byte) []byte {
+	for len(b) > 2 && b[len(b)-1] == '0' && b[len(b)-2] != '.' {
+		b = b[:len(b)-1]
+	}
+	return b
+}

@@ -1,0 +1,234 @@
+package capture
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"sync"
+	"time"
+
+	"rolltap/internal/jsonx"
+)
+
+const (
+	marksMax    = 4096 // rollouts whose mark is not durable yet
+	marksAtOnce = 64   // that share one sync of the folder
+	markPause   = 100 * time.Millisecond
+	markPauseTo = 5 * time.Second
+)
+
+// mark is one line of an incomplete marker on its way to the disk.
+type mark struct {
+	rollout, callID, stage, err string
+	at                          time.Time
+
+	written bool // but perhaps not durable
+	tries   int
+	next    time.Time // not before
+}
+
+func (k *mark) line() []byte {
+	b := jsonx.AppendString([]byte(`{"call_id":`), k.callID)
+	b = appendUnix(append(b, `,"at":`...), k.at)
+	b = jsonx.AppendString(append(b, `,"stage":`...), k.stage)
+	b = jsonx.AppendString(append(b, `,"error":`...), k.err)
+	return append(b, "}\n"...)
+}
+
+// again puts the mark off, for longer each time.
+func (k *mark) again() {
+	k.written = false
+	k.next = time.Now().Add(min(markPause<<min(k.tries, 10), markPauseTo))
+	k.tries++
+}
+
+// marker holds the marks that are not durable yet. One goroutine writes them and another one syncs them, each only while it
+// has something to do: readers ask only whether a marker exists, so a slow sync of one must not keep the next from existing.
+type marker struct {
+	s       *Store
+	closing chan struct{}
+	wake    chan struct{} // a new mark, for the writing goroutine; buffers one
+
+	mu               sync.Mutex // guards the rest, and the marks; never held across a system call
+	pending          map[string]*mark
+	writing, syncing bool // the goroutine runs
+	closed           bool
+}
+
+func (m *marker) init(s *Store) {
+	m.s, m.closing, m.wake, m.pending = s, make(chan struct{}), make(chan struct{}, 1), map[string]*mark{}
+}
+
+// Mark says in the store that the rollout lacks a record: it appends a line to <id>.capture.incomplete, durably. It returns
+// at once; a store that cannot take the mark is asked again with growing pauses, and once more by Close. Until then one mark
+// for each of at most 4,096 rollouts is kept. callID is the call that is missing, stage what was done with it and err why
+// that failed. A mark is never taken back.
+func (s *Store) Mark(rollout, callID, stage string, err error) {
+	if !ValidID(rollout) {
+		return
+	}
+	if f := s.o.Observe.Incomplete; f != nil {
+		f(rollout)
+	}
+	k := &mark{rollout: rollout, callID: callID, stage: stage, at: time.Now()}
+	if err != nil {
+		k.err = err.Error()
+	}
+	m := &s.marks
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.pending[rollout] != nil || len(m.pending) >= marksMax {
+		return
+	}
+	m.pending[rollout] = k
+	m.start()
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+// start makes sure that somebody writes. It is called with mu held.
+func (m *marker) start() {
+	if !m.writing && !m.closed {
+		m.writing = true
+		m.s.wg.Go(m.writeLoop)
+	}
+}
+
+func (m *marker) writeLoop() {
+	for {
+		due, next := m.due(time.Now())
+		if due == nil && next.IsZero() {
+			return
+		}
+		if len(due) > 0 {
+			m.write(due)
+			continue
+		}
+		t := time.NewTimer(time.Until(next))
+		select {
+		case <-t.C:
+		case <-m.wake:
+		case <-m.closing:
+		}
+		t.Stop()
+	}
+}
+
+// due returns the marks to write now, or when the next one is; neither ends the goroutine.
+func (m *marker) due(now time.Time) (due []*mark, next time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, k := range m.pending {
+		switch {
+		case k.written:
+		case !k.next.After(now):
+			due = append(due, k)
+		case next.IsZero() || k.next.Before(next):
+			next = k.next
+		}
+	}
+	if m.closed { // Close tries the rest
+		due, next = nil, time.Time{}
+	}
+	m.writing = len(due) > 0 || !next.IsZero()
+	return due, next
+}
+
+// write writes the marks and has those that could be written synced.
+func (m *marker) write(marks []*mark) {
+	for _, k := range marks {
+		path := markerPath(m.s.o.Dir, k.rollout)
+		err := m.s.fs.mark(path, k.line())
+		if errors.Is(err, fs.ErrNotExist) {
+			if err = m.s.fs.mkdir(m.s.o.Dir); err == nil {
+				err = m.s.fs.mark(path, k.line())
+			}
+		}
+		m.mu.Lock()
+		if err != nil {
+			k.again()
+		} else if k.written = true; !m.syncing && !m.closed {
+			m.syncing = true
+			m.s.wg.Go(m.syncLoop)
+		}
+		m.mu.Unlock()
+	}
+}
+
+func (m *marker) syncLoop() {
+	for {
+		marks := m.written()
+		if len(marks) == 0 {
+			return
+		}
+		m.sync(marks)
+	}
+}
+
+// written returns marks to sync; none ends the goroutine.
+func (m *marker) written() (marks []*mark) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, k := range m.pending {
+		if k.written && len(marks) < marksAtOnce {
+			marks = append(marks, k)
+		}
+	}
+	m.syncing = len(marks) > 0
+	return marks
+}
+
+// sync makes the marks durable and forgets them. Those that could not be synced are written once more.
+func (m *marker) sync(marks []*mark) {
+	errs := make([]error, len(marks))
+	for i, k := range marks {
+		if errs[i] = m.s.fs.syncMark(markerPath(m.s.o.Dir, k.rollout)); errors.Is(errs[i], fs.ErrNotExist) && !m.folderGone() {
+			errs[i] = nil // cleared: the mark was about what is gone
+		}
+	}
+	err := m.s.fs.syncDir(m.s.o.Dir)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i, k := range marks {
+		if err == nil && errs[i] == nil {
+			delete(m.pending, k.rollout)
+			continue
+		}
+		k.again()
+		m.start()
+	}
+}
+
+func (m *marker) folderGone() bool {
+	_, err := m.s.fs.stat(m.s.o.Dir)
+	return err != nil
+}
+
+// close lets no goroutine start any more and ends the pause of the one that writes.
+func (m *marker) close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+	close(m.closing)
+}
+
+// last tries once more, when every goroutine is gone and until ctx ends, and returns how many marks are lost.
+func (m *marker) last(ctx context.Context) int {
+	m.mu.Lock()
+	marks := make([]*mark, 0, len(m.pending))
+	for _, k := range m.pending {
+		marks = append(marks, k)
+	}
+	m.mu.Unlock()
+	for len(marks) > 0 && ctx.Err() == nil {
+		n := min(len(marks), marksAtOnce)
+		m.write(marks[:n])
+		m.sync(m.written())
+		marks = marks[n:]
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.pending)
+}

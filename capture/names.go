@@ -1,0 +1,74 @@
+package capture
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const (
+	dataSuffix    = ".capture.jsonl"
+	markerSuffix  = ".capture.incomplete"
+	damagedSuffix = ".capture.damaged"
+
+	fileMode = 0o640
+	dirMode  = 0o750
+
+	maxIDLen = 200 // with the longest suffix it stays below the 255 bytes that file systems allow
+)
+
+// ValidID reports whether id may name a rollout: [A-Za-z0-9][A-Za-z0-9._-]{0,199}.
+// Every such id is a safe file name, and no other id ever reaches the file system.
+func ValidID(id string) bool {
+	if id == "" || len(id) > maxIDLen {
+		return false
+	}
+	for i := range len(id) {
+		switch c := id[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
+		case i > 0 && (c == '.' || c == '_' || c == '-'):
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func dataPath(dir, id string) string    { return filepath.Join(dir, id+dataSuffix) }
+func markerPath(dir, id string) string  { return filepath.Join(dir, id+markerSuffix) }
+func damagedPath(dir, id string) string { return filepath.Join(dir, id+damagedSuffix) }
+
+// Rollouts returns the sorted ids that have a data file or a marker in dir. Files that are not of a store are ignored.
+func Rollouts(dir string) ([]string, error) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(-1)
+	if err != nil {
+		return nil, err
+	}
+	ids := names[:0]
+	for _, name := range names {
+		id, ok := strings.CutSuffix(name, dataSuffix)
+		if !ok {
+			id, ok = strings.CutSuffix(name, markerSuffix)
+		}
+		if ok && ValidID(id) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
+// Marked reports whether the rollout has an incomplete marker: at least one of its records was late or lost.
+func Marked(dir, id string) bool {
+	if !ValidID(id) {
+		return false
+	}
+	_, err := os.Lstat(markerPath(dir, id))
+	return err == nil
+}

@@ -1,0 +1,184 @@
+package capture
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"unicode/utf8"
+
+	"rolltap/internal/jsonx"
+)
+
+// MaxLine is the longest line that is read, in bytes. A longer one is damage.
+const MaxLine = 256 << 20
+
+const readBuf = 64 << 10
+
+// What Line.Damage can be.
+var (
+	ErrNoObject = errors.New("no JSON object")
+	ErrNoJSON   = errors.New("invalid JSON")
+	ErrTooLong  = fmt.Errorf("longer than %d bytes", MaxLine)
+	ErrHole     = errors.New("NUL bytes and nothing else")
+)
+
+// Lines reads one rollout's data file line by line, however long it is, in memory for its longest line. It takes no lock and
+// may run while the file is written to. It is used by one goroutine.
+type Lines struct {
+	f       io.ReadCloser // nil when the file does not exist
+	r       *bufio.Reader
+	max     int
+	long    []byte // collects a line that does not fit into r
+	number  int    // of the line in progress
+	index   int
+	partial bool  // long holds the beginning of a line whose end was not there yet
+	told    int64 // length of that beginning when it was returned as torn
+	skip    bool  // the line in progress is longer than max
+	start   int64 // where the line in progress begins in the file
+	size    int64 // bytes of it that were read
+	err     error // sticky
+}
+
+// Line is one line that is not blank.
+type Line struct {
+	Number int    // physical line, from 1
+	Index  int    // call_index, from 0: damaged lines count, blank ones do not
+	Raw    []byte // without white space around it and without NUL bytes in front; valid until the next call of Next; nil when too long
+	Damage error  // why Raw is no record; nil when it is one
+	Torn   bool   // the last line, without its newline: a write that was cut, or one that is going on
+
+	hole  bool  // NUL bytes were in front
+	start int64 // where it begins in the file
+	size  int64 // bytes of the file that it takes, newline included
+}
+
+// OpenLines opens the data file of a rollout. A file that does not exist has no lines. The caller must Close it.
+func OpenLines(dir, id string) (*Lines, error) {
+	if !ValidID(id) {
+		return nil, fmt.Errorf("%w: %q", ErrInvalidID, id)
+	}
+	f, err := os.Open(dataPath(dir, id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return &Lines{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return newLines(f), nil
+}
+
+func newLines(f io.ReadCloser) *Lines {
+	return &Lines{f: f, r: bufio.NewReaderSize(f, readBuf), max: MaxLine}
+}
+
+// Close closes the file.
+func (l *Lines) Close() error {
+	if l.f == nil {
+		return nil
+	}
+	return l.f.Close()
+}
+
+// Next returns the next line that is not blank, io.EOF at the end. At the end it may be called again to read what has been
+// appended; a line that was returned as torn is then returned once more, with what came behind it, under the same number.
+// Any other error is the file system's and final.
+func (l *Lines) Next() (Line, error) {
+	if l.f == nil {
+		return Line{}, io.EOF
+	}
+	for l.err == nil {
+		raw, whole, err := l.read()
+		if err != nil && err != io.EOF {
+			l.err = err
+			break
+		}
+		if !whole && l.size == l.told {
+			return Line{}, io.EOF // nothing new
+		}
+		line, blank := l.line(raw, !whole)
+		if whole {
+			l.number++
+			if !blank {
+				l.index++
+			}
+			l.start += l.size
+			l.partial, l.told, l.skip, l.size = false, 0, false, 0
+		} else {
+			l.partial, l.told = true, l.size
+		}
+		if !blank {
+			return line, nil
+		}
+		if !whole {
+			return Line{}, io.EOF
+		}
+	}
+	return Line{}, l.err
+}
+
+// read collects bytes up to a newline or the end of the file.
+func (l *Lines) read() (raw []byte, whole bool, err error) {
+	if !l.partial {
+		if cap(l.long) > 4<<20 {
+			l.long = nil
+		}
+		l.long = l.long[:0]
+	}
+	for {
+		p, err := l.r.ReadSlice('\n')
+		l.size += int64(len(p))
+		if err == nil && len(l.long) == 0 && !l.skip {
+			return p, true, nil // the usual case: no copy
+		}
+		if !l.skip {
+			if len(l.long)+len(p) > l.max {
+				l.skip, l.long = true, nil
+			} else {
+				l.long = append(l.long, p...)
+			}
+		}
+		switch err {
+		case nil:
+			return l.long, true, nil
+		case bufio.ErrBufferFull:
+		default:
+			return l.long, false, err
+		}
+	}
+}
+
+// line judges the bytes of a line.
+func (l *Lines) line(raw []byte, torn bool) (line Line, blank bool) {
+	line = Line{Number: l.number + 1, Index: l.index, Torn: torn, start: l.start, size: l.size}
+	if l.skip {
+		line.Damage = ErrTooLong
+		return line, false
+	}
+	line.Raw = bytes.TrimSpace(raw)
+	if len(line.Raw) > 0 && line.Raw[0] == 0 {
+		line.Raw = bytes.TrimLeft(line.Raw, "\x00 \t\r\n")
+		line.hole = true
+	}
+	switch {
+	case len(line.Raw) == 0 && !line.hole:
+		return line, true
+	case len(line.Raw) == 0:
+		line.Damage = ErrHole
+	case !validJSON(line.Raw):
+		line.Damage = ErrNoJSON
+	case line.Raw[0] != '{':
+		line.Damage = ErrNoObject
+	}
+	return line, false
+}
+
+// validJSON also accepts what is nested more deeply than bodies may be: a body stands inside a record, and other writers
+// have other limits.
+func validJSON(b []byte) bool {
+	return jsonx.Valid(b) || utf8.Valid(b) && json.Valid(b)
+}

@@ -1,0 +1,200 @@
+package capture
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// Repair moves what is no record out of the data files: damaged lines and torn tails go, as they are, to
+// <id>.capture.damaged, NUL bytes in front of records are dropped. Whole lines keep their bytes and their order; a last line
+// that is whole gets its newline. Nothing is lost at any moment: a crash leaves the old file, and at worst damaged lines that
+// stand in both places. A file is replaced under its lock, so writers may be at work. found is told what was repaired; the
+// report counts only that. ctx bounds the wait for locks. A file that cannot be repaired does not keep the others from it.
+func Repair(ctx context.Context, dir string, found func(Finding)) (Report, error) {
+	ids, err := Rollouts(dir)
+	if err != nil {
+		return Report{}, err
+	}
+	v := verifier{dir: dir, found: found, report: Report{Rollouts: len(ids), Found: map[FindingKind]int{}}}
+	var errs []error
+	for _, id := range ids {
+		if err := v.repair(ctx, id); err != nil {
+			errs = append(errs, fmt.Errorf("repair %s: %w", id, err))
+		}
+	}
+	return v.report, errors.Join(errs...)
+}
+
+func (v *verifier) repair(ctx context.Context, id string) error {
+	if sound, err := sound(v.dir, id); err != nil || sound {
+		return err
+	}
+	path := dataPath(v.dir, id)
+	lock, st, err := lockNamed(ctx, osFiles{}, path, false)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // cleared meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	lines, err := OpenLines(v.dir, id)
+	if err != nil {
+		return err
+	}
+	defer lines.Close()
+	temp := filepath.Join(v.dir, "."+id+".repair")
+	good, err := newTarget(temp, os.O_TRUNC, st)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp) // fails when it has become the data file
+	defer good.Close()
+	bad, err := newTarget(damagedPath(v.dir, id), os.O_APPEND, st)
+	if err != nil {
+		return err
+	}
+	defer bad.Close()
+	found, err := v.sort(id, lines, lock, good, bad)
+	if err != nil {
+		return err
+	}
+	// The damaged lines are durable before the file that lacks them takes its place.
+	for _, t := range []*target{bad, good} {
+		if err := t.finish(); err != nil {
+			return err
+		}
+	}
+	if bad.wrote == 0 && bad.fresh {
+		os.Remove(damagedPath(v.dir, id))
+	}
+	if !found {
+		return nil // what looked torn was a write that went on
+	}
+	if err := syncDir(v.dir); err != nil {
+		return err
+	}
+	if err := os.Rename(temp, path); err != nil {
+		return err
+	}
+	return syncDir(v.dir)
+}
+
+// sound reports whether there is nothing to repair.
+func sound(dir, id string) (bool, error) {
+	lines, err := OpenLines(dir, id)
+	if err != nil {
+		return false, err
+	}
+	defer lines.Close()
+	for {
+		l, err := lines.Next()
+		if err == io.EOF {
+			return true, nil
+		}
+		if err != nil || l.Damage != nil || l.Torn || l.hole {
+			return false, err
+		}
+	}
+}
+
+// sort copies whole lines to good and the rest to bad, and reports whether anything has to be repaired.
+func (v *verifier) sort(id string, lines *Lines, from io.ReaderAt, good, bad *target) (found bool, err error) {
+	file := id + dataSuffix
+	for {
+		l, err := lines.Next()
+		if err == io.EOF {
+			return found, nil
+		}
+		if err != nil {
+			return found, err
+		}
+		v.report.Records++
+		to := good
+		found = found || l.Torn || l.hole || l.Damage != nil
+		switch {
+		case l.Torn:
+			v.tell(FoundTorn, id, file, l.Number, "no newline at the end, %d bytes", l.size)
+		case l.Damage != nil:
+			v.tell(FoundDamaged, id, file, l.Number, "%v, %d bytes", l.Damage, l.size)
+		case l.hole:
+			v.tell(FoundHole, id, file, l.Number, "NUL bytes in front of it")
+		}
+		if l.Damage != nil {
+			v.report.Records--
+			to = bad
+		}
+		if l.hole && l.Damage == nil {
+			err = to.write(l.Raw)
+		} else {
+			err = to.copy(from, l.start, l.size)
+		}
+		if err == nil && (l.Torn || l.hole && l.Damage == nil) {
+			err = to.write([]byte{'\n'})
+		}
+		if err != nil {
+			return found, err
+		}
+	}
+}
+
+// target is a file that Repair writes lines to.
+type target struct {
+	f     *os.File
+	w     *bufio.Writer
+	fresh bool // there was none before
+	wrote int64
+}
+
+// newTarget opens path for writing with the mode, and where that is allowed the owner, of the data file that st describes:
+// a repair by root must not lock the owner out.
+func newTarget(path string, flag int, st fs.FileInfo) (*target, error) {
+	_, err := os.Lstat(path)
+	fresh := errors.Is(err, fs.ErrNotExist)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|flag, fileMode)
+	if err != nil {
+		return nil, err
+	}
+	if fresh {
+		if err := f.Chmod(st.Mode().Perm()); err != nil {
+			f.Close()
+			return nil, err
+		}
+		if sys, ok := st.Sys().(*syscall.Stat_t); ok {
+			f.Chown(int(sys.Uid), int(sys.Gid))
+		}
+	}
+	return &target{f: f, w: bufio.NewWriterSize(f, pieceSize), fresh: fresh}, nil
+}
+
+func (t *target) write(p []byte) error {
+	n, err := t.w.Write(p)
+	t.wrote += int64(n)
+	return err
+}
+
+func (t *target) copy(from io.ReaderAt, start, size int64) error {
+	n, err := io.Copy(t.w, io.NewSectionReader(from, start, size))
+	t.wrote += n
+	if err == nil && n < size {
+		err = io.ErrUnexpectedEOF // somebody cut the file without regard for the lock
+	}
+	return err
+}
+
+// finish makes durable what was written.
+func (t *target) finish() error {
+	if err := t.w.Flush(); err != nil {
+		return err
+	}
+	return t.f.Sync()
+}
+
+func (t *target) Close() error { return t.f.Close() }

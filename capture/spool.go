@@ -1,0 +1,147 @@
+package capture
+
+import (
+	"io"
+	"os"
+	"sync/atomic"
+
+	"rolltap/internal/jsonx"
+)
+
+// spoolTail is the size of the buffer in front of a spool file.
+const spoolTail = 32 << 10
+
+// Budget is memory, in bytes, that the copies of a process may hold together. Its methods accept a nil Budget, which has
+// no bound.
+type Budget struct{ left atomic.Int64 }
+
+// NewBudget returns a budget of total bytes. With 0 it never gives: every copy beyond a few hundred bytes is a file.
+func NewBudget(total int64) *Budget {
+	b := &Budget{}
+	b.left.Store(max(total, 0))
+	return b
+}
+
+func (b *Budget) take(n int64) bool {
+	if b == nil {
+		return true
+	}
+	for {
+		left := b.left.Load()
+		if left < n {
+			return false
+		}
+		if b.left.CompareAndSwap(left, left-n) {
+			return true
+		}
+	}
+}
+
+func (b *Budget) give(n int64) {
+	if b != nil && n != 0 {
+		b.left.Add(n)
+	}
+}
+
+// spool is a temporary file. It has no name from the beginning where the system allows that, so that a killed process
+// leaves nothing behind. It is guarded by the lock of its Copy.
+type spool struct {
+	f     *os.File
+	size  int64
+	named bool // could not be unlinked while open
+}
+
+func newSpool(dir string) (*spool, error) {
+	f, err := os.CreateTemp(dir, ".rolltap-spool-*")
+	if err != nil {
+		return nil, err
+	}
+	return &spool{f: f, named: os.Remove(f.Name()) != nil}, nil
+}
+
+// write appends p, false when some of it could not be written; size counts what could.
+func (s *spool) write(p []byte) bool {
+	n, err := s.f.WriteAt(p, s.size)
+	s.size += int64(n)
+	return err == nil
+}
+
+func (s *spool) readAt(p []byte, at int64) (int, error) {
+	if rest := s.size - at; int64(len(p)) > rest {
+		p = p[:rest]
+	}
+	n, err := s.f.ReadAt(p, at)
+	if err == io.EOF && n < len(p) { // shorter than what was written: not ours any more
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+func (s *spool) close() {
+	s.f.Close()
+	if s.named {
+		os.Remove(s.f.Name())
+	}
+}
+
+// appendCompact appends the copy as the compacted JSON value that IsObject found it to be. An error means that the spool
+// file could not be read again.
+func (c *Copy) appendCompact(dst []byte) ([]byte, error) {
+	if b, ok := c.Bytes(); ok && c.isTight() {
+		return append(dst, b...), nil
+	}
+	var v jsonx.Compactor
+	err := c.each(func(p []byte) (err error) {
+		dst, err = v.Append(dst, p)
+		return err
+	})
+	return dst, err
+}
+
+// appendText appends the copy as the inside of a JSON string.
+func (c *Copy) appendText(dst []byte) ([]byte, error) {
+	var t jsonx.TextEscaper
+	err := c.each(func(p []byte) error {
+		dst = t.Append(dst, p)
+		return nil
+	})
+	return t.Finish(dst), err
+}
+
+// each hands the copy to use, in one piece when it is in memory.
+func (c *Copy) each(use func([]byte) error) error {
+	if b, ok := c.Bytes(); ok {
+		return use(b)
+	}
+	return c.pieces(make([]byte, min(pieceSize, c.Len()+1)), use)
+}
+
+// writeCompact is appendCompact into w, piece by piece.
+func (c *Copy) writeCompact(w io.Writer, scratch []byte) error {
+	if c.isTight() {
+		return c.pieces(scratch, func(p []byte) error { _, err := w.Write(p); return err })
+	}
+	var v jsonx.Compactor
+	var out []byte
+	return c.pieces(scratch, func(p []byte) (err error) {
+		if out, err = v.Append(out[:0], p); err == nil {
+			_, err = w.Write(out)
+		}
+		return err
+	})
+}
+
+// writeText is appendText into w, piece by piece.
+func (c *Copy) writeText(w io.Writer, scratch []byte) error {
+	var t jsonx.TextEscaper
+	var out []byte
+	err := c.pieces(scratch, func(p []byte) error {
+		out = t.Append(out[:0], p)
+		_, err := w.Write(out)
+		return err
+	})
+	if err == nil {
+		_, err = w.Write(t.Finish(out[:0]))
+	}
+	return err
+}

@@ -1,0 +1,43 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"rolltap/capture"
+)
+
+// Clear removes rollouts before another attempt is made under their ids.
+type Clear struct {
+	Rollouts []string `arg:"" name:"rollout" help:"Rollouts whose files are removed: records, marker and damaged lines."`
+	Store    string   `default:"./rollouts" placeholder:"DIR" help:"Capture folder."`
+}
+
+// Help is shown by --help.
+func (r *Clear) Help() string {
+	return `Exactly the rollouts named are removed, each under the lock of its file; one that is not there is fine. A sidecar that is running goes on with a new file.`
+}
+
+// Run removes nothing when one of the ids is none.
+func (r *Clear) Run(ctx context.Context, c *Console) error {
+	for _, id := range r.Rollouts {
+		if err := checkID(id); err != nil {
+			return err
+		}
+	}
+	if err := checkStore(r.Store); err != nil {
+		return err
+	}
+	var errs []error
+	for _, id := range r.Rollouts {
+		if err := capture.Clear(ctx, r.Store, id); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if _, err := fmt.Fprintf(c.Out, "cleared %s\n", id); err != nil {
+			return err
+		}
+	}
+	return errors.Join(errs...)
+}

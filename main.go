@@ -1,0 +1,301 @@
+// Command rolltap is a recording reverse proxy for agents in front of a model server.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"reflect"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"rolltap/internal/cli"
+	"rolltap/proxy"
+)
+
+func main() { os.Exit(run(context.Background(), os.Args[1:], os.Environ(), os.Stdout, os.Stderr)) }
+
+// Set by the linker for releases: -ldflags "-X main.version=v1.2.3 -X main.commit=0123abc". Otherwise the build knows.
+var version, commit string
+
+// Exit codes.
+const (
+	exitDone   = 0
+	exitFailed = 1 // at run time; after SIGTERM: answers had to be cut
+	exitUsage  = 2 // bad usage or configuration, or a store that cannot be opened
+)
+
+const description = `A recording reverse proxy for LLM agents in front of a model server: agents call it under /ng-rollout/<rollout-id>/…, the bytes pass through, and every model call is on disk, one JSON line each, before its answer ends.`
+
+// grammar is the command line.
+type grammar struct {
+	Serve   serve       `cmd:"" help:"Run the sidecar until SIGTERM."`
+	Demo    cli.Demo    `cmd:"" help:"See it work, with an embedded model and nothing else."`
+	Show    cli.Show    `cmd:"" help:"List rollouts, or read one as a transcript."`
+	Verify  cli.Verify  `cmd:"" help:"Check every line of a store."`
+	Clear   cli.Clear   `cmd:"" help:"Remove rollouts before a new attempt."`
+	Version cli.Version `cmd:"" help:"Print version, commit and Go version."`
+}
+
+type serve struct {
+	File     string   `name:"config" placeholder:"FILE" help:"YAML file with the settings below, named as the flags are."`
+	Settings settings `embed:""`
+}
+
+// settings is proxy.Config without its methods, of which kong would call Validate and make one error of all problems.
+type settings proxy.Config
+
+// Help is shown by --help.
+func (s *serve) Help() string {
+	return `A setting is taken from its flag, else from its environment variable, else from the file, else it is the default.`
+}
+
+// program is one run: where it talks, and how it was configured.
+type program struct {
+	stdout, stderr io.Writer
+	terminal       bool // people read stderr
+	settings       *cli.Settings
+	build          cli.Build
+}
+
+// run is the program. It reads nothing of the process but signals and files, and returns the exit code.
+func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // who is in a hurry sends a second signal
+
+	p := &program{stdout: stdout, stderr: stderr, settings: cli.NewSettings(environ), build: buildInfo()}
+	_, p.terminal = cli.Terminal(stderr)
+	var g grammar
+	helped := false
+	k, err := kong.New(&g, append(p.settings.Options(),
+		kong.Name("rolltap"), kong.Description(description), kong.Writers(stdout, stderr),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 120}),
+		kong.Exit(func(int) { helped = true }))...)
+	if err != nil {
+		panic("internal error: the grammar: " + err.Error())
+	}
+	command, problems := p.settings.Parse(k, args)
+	if helped {
+		return exitDone
+	}
+	serving := command != nil && command.Command() == "serve"
+	if serving {
+		problems = g.Serve.check(p.settings, problems)
+	}
+	if len(problems) > 0 {
+		for _, problem := range problems {
+			p.say(zapcore.ErrorLevel, problem.String())
+		}
+		p.say(zapcore.InfoLevel, "see rolltap "+strings.TrimLeft(commandOf(k, args)+" --help", " "))
+		return exitUsage
+	}
+	if serving {
+		for _, name := range p.settings.UnknownEnv() {
+			p.say(zapcore.WarnLevel, "unknown environment variable "+name+": no setting is called so")
+		}
+	}
+	command.BindTo(ctx, (*context.Context)(nil))
+	return p.exit(command.Run(p, p.console(environ), p.build, cli.StartSidecar(p.startSidecar)))
+}
+
+// exit says what went wrong and how that counts.
+func (p *program) exit(err error) int {
+	var usage *cli.UsageError
+	var problem *proxy.Problem
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.Is(err, cli.ErrFound):
+		return exitFailed
+	}
+	p.say(zapcore.ErrorLevel, err.Error())
+	if errors.As(err, &usage) || errors.As(err, &problem) || errors.Is(err, proxy.ErrStore) {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// say tells people one thing: text on a terminal, a JSON line elsewhere.
+func (p *program) say(level zapcore.Level, text string) {
+	if p.terminal {
+		fmt.Fprintf(p.stderr, "rolltap: %s\n", text)
+		return
+	}
+	p.logger("json", "debug").Log(level, text)
+}
+
+// logger writes to stderr. Formats and levels are those of --log-format and --log-level.
+func (p *program) logger(format, level string) *zap.Logger {
+	c := zap.NewProductionEncoderConfig()
+	c.TimeKey, c.EncodeTime = "time", zapcore.RFC3339NanoTimeEncoder
+	encoder := zapcore.NewJSONEncoder(c)
+	if format == "console" || format == "auto" && p.terminal {
+		c.EncodeTime = zapcore.TimeEncoderOfLayout("15:04:05.000")
+		c.EncodeLevel, c.EncodeDuration = zapcore.CapitalLevelEncoder, zapcore.StringDurationEncoder
+		encoder = zapcore.NewConsoleEncoder(c)
+	}
+	at, err := zapcore.ParseLevel(level)
+	if err != nil {
+		at = zapcore.InfoLevel // check has refused it
+	}
+	return zap.New(zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(p.stderr)), at), zap.ErrorOutput(zapcore.AddSync(p.stderr)))
+}
+
+func (p *program) console(environ []string) *cli.Console {
+	plain := slices.ContainsFunc(environ, func(kv string) bool {
+		return kv == "TERM=dumb" || strings.HasPrefix(kv, "NO_COLOR=") && kv != "NO_COLOR="
+	})
+	columns, terminal := cli.Terminal(p.stdout)
+	return &cli.Console{
+		Out: p.stdout, Colour: terminal && !plain, Width: columns,
+		Note: func(text string) { p.say(zapcore.InfoLevel, text) },
+	}
+}
+
+// check adds what is wrong with settings that could be read.
+func (s *serve) check(from *cli.Settings, problems []cli.Problem) []cli.Problem {
+	cfg := proxy.Config(s.Settings)
+	err := cfg.Validate()
+	errs := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		errs = joined.Unwrap()
+	}
+	for _, err := range errs {
+		var problem *proxy.Problem
+		switch {
+		case errors.As(err, &problem):
+			problems = from.Add(problems, problem.Setting, problem.Err)
+		case err != nil:
+			problems = append(problems, cli.Problem{Err: err})
+		}
+	}
+	return problems
+}
+
+// Run serves until ctx is done and everything in flight has had its end.
+func (s *serve) Run(ctx context.Context, p *program, k *kong.Context) error {
+	log := p.logger(s.Settings.LogFormat, s.Settings.LogLevel)
+	log.Info("configuration", zap.String("version", p.build.Version), zap.String("commit", p.build.Commit),
+		zap.Object("settings", effective(k)), zap.Object("origins", origins(k, p.settings)))
+	server, err := proxy.Open(proxy.Config(s.Settings), proxy.Deps{Log: log, Version: p.build.Version, Commit: p.build.Commit})
+	if err != nil {
+		return err
+	}
+	return server.Run(ctx)
+}
+
+// effective is the configuration that holds, secrets masked. Paths of files that hold secrets are none.
+func effective(k *kong.Context) zapcore.ObjectMarshalerFunc {
+	return func(e zapcore.ObjectEncoder) error {
+		for _, f := range k.Selected().Flags {
+			e.AddString(f.Name, shown(f))
+		}
+		return nil
+	}
+}
+
+// origins is where the settings came from that are not default.
+func origins(k *kong.Context, settings *cli.Settings) zapcore.ObjectMarshalerFunc {
+	return func(e zapcore.ObjectEncoder) error {
+		for _, f := range k.Selected().Flags {
+			if o := settings.Origin(f.Name); o != (cli.Origin{}) {
+				e.AddString(f.Name, o.String())
+			}
+		}
+		return nil
+	}
+}
+
+// shown is a setting's value as it is logged.
+func shown(f *kong.Flag) string {
+	if f.Target.Kind() == reflect.Slice {
+		var parts []string
+		for i := range f.Target.Len() {
+			parts = append(parts, fmt.Sprint(f.Target.Index(i).Interface()))
+		}
+		return strings.Join(parts, ",")
+	}
+	text := fmt.Sprint(f.Target.Interface())
+	for _, secret := range []string{"-key", "-token", "-secret", "-password"} {
+		if strings.HasSuffix(f.Name, secret) && text != "" {
+			return "***" // there is none today: secrets come in files. A new one must not slip through
+		}
+	}
+	return text
+}
+
+// startSidecar is the sidecar of the demo: defaults, on a free loopback port, without an admin port.
+func (p *program) startSidecar(o cli.SidecarOptions) (*cli.Sidecar, error) {
+	var cfg proxy.Config
+	if err := kong.ApplyDefaults(&cfg); err != nil {
+		return nil, err
+	}
+	cfg.Listen, cfg.AdminListen, cfg.Upstream, cfg.Store = "127.0.0.1:0", "", o.Upstream, o.Store
+	server, err := proxy.Open(cfg, proxy.Deps{Log: p.logger("auto", "warn"), Version: p.build.Version, Commit: p.build.Commit})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	var failed error // written before done is closed
+	go func() {
+		defer close(done)
+		failed = server.Run(ctx)
+	}()
+	stop := sync.OnceValue(func() error {
+		cancel()
+		<-done
+		return failed
+	})
+	return &cli.Sidecar{Addr: server.Addr(), Done: done, Stop: stop}, nil
+}
+
+// commandOf is the command that args name, "" when they name none.
+func commandOf(k *kong.Kong, args []string) string {
+	for _, n := range k.Model.Children {
+		if slices.Contains(args, n.Name) {
+			return n.Name
+		}
+	}
+	return ""
+}
+
+// buildInfo says which program this is.
+func buildInfo() cli.Build {
+	b := cli.Build{Version: version, Commit: commit, Go: runtime.Version()}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	if b.Version == "" {
+		b.Version = info.Main.Version
+	}
+	modified := false
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision" && b.Commit == "":
+			b.Commit = s.Value
+		case s.Key == "vcs.modified":
+			modified = s.Value == "true"
+		}
+	}
+	switch {
+	case b.Commit == "":
+		b.Commit = "unknown"
+	case modified && commit == "":
+		b.Commit += "-modified"
+	}
+	return b
+}

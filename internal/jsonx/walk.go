@@ -91,6 +91,18 @@ func Get(obj []byte, key string) []byte {
 	return found
 }
 
+// GetAll is Get for several keys in one pass: found[i] becomes the raw value of the last member called keys[i]. It leaves the
+// others as they are, so found is usually new. Both have the same length.
+func GetAll(obj []byte, keys []string, found [][]byte) {
+	for it := Object(obj); it.Next(); {
+		for i, key := range keys {
+			if equalUnquoted(it.key, key) {
+				found[i] = it.value
+			}
+		}
+	}
+}
+
 // enter returns the index of the first token in the container that raw holds, or -1.
 func enter(raw []byte, open byte) int {
 	i := skipSpace(raw, 0)

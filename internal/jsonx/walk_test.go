@@ -110,6 +110,11 @@ func TestGet(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := Get([]byte(tc.in), tc.key)
+			var all [2][]byte
+			GetAll([]byte(tc.in), []string{"no such key", tc.key}, all[:])
+			if string(all[1]) != string(got) || all[0] != nil {
+				t.Errorf("GetAll finds %q and %q, Get %q", all[0], all[1], got)
+			}
 			if string(got) != tc.want || (got == nil) != (tc.want == "") {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}

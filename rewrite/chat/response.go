@@ -6,14 +6,17 @@ import (
 )
 
 func (chat) ReadResponse(body []byte) dialect.Summary {
+	var top [5][]byte
+	jsonx.GetAll(body, []string{"choices", "model", "usage", "error", "object"}, top[:])
+	choices, model, usage, problem, object := top[0], top[1], top[2], top[3], top[4]
 	var first []byte
-	if it := jsonx.Array(jsonx.Get(body, "choices")); it.Next() {
+	if it := jsonx.Array(choices); it.Next() {
 		first = it.Value()
 	}
-	s := summary(jsonx.Get(body, "model"), jsonx.Get(first, "finish_reason"), jsonx.Get(body, "usage"))
-	if e := jsonx.Get(body, "error"); !jsonx.IsNull(e) {
-		s.HasError, s.ErrorStatus = true, dialect.StatusOf(e)
-	} else if isFlatError(jsonx.Get(body, "object")) {
+	s := summary(model, jsonx.Get(first, "finish_reason"), usage)
+	if !jsonx.IsNull(problem) {
+		s.HasError, s.ErrorStatus = true, dialect.StatusOf(problem)
+	} else if isFlatError(object) {
 		s.HasError, s.ErrorStatus = true, dialect.StatusOf(body)
 	}
 	return s

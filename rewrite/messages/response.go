@@ -6,8 +6,10 @@ import (
 )
 
 func (messages) ReadResponse(body []byte) dialect.Summary {
-	s := summary(jsonx.Get(body, "model"), jsonx.Get(body, "stop_reason"), jsonx.Get(body, "usage"))
-	if e := jsonx.Get(body, "error"); !jsonx.IsNull(e) {
+	var top [4][]byte
+	jsonx.GetAll(body, []string{"model", "stop_reason", "usage", "error"}, top[:])
+	s := summary(top[0], top[1], top[2])
+	if e := top[3]; !jsonx.IsNull(e) {
 		s.HasError, s.ErrorStatus = true, dialect.StatusOf(e)
 	}
 	return s

@@ -1,9 +1,7 @@
 package responses
 
-import "rolltap/internal/jsonx"
+import "rolltap/rewrite/dialect"
 
-// ReadRequest: only a literal true asks for a stream.
 func (responses) ReadRequest(body []byte) (model string, stream bool) {
-	model, _ = jsonx.Text(jsonx.Get(body, "model"))
-	return model, string(jsonx.Get(body, "stream")) == "true"
+	return dialect.ModelAndStream(body)
 }

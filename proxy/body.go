@@ -1,0 +1,183 @@
+package proxy
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"rolltap/capture"
+)
+
+const (
+	// holdBytes is the largest request body that is held before it is sent on, so that the transport can repeat a request
+	// that it has not begun to write. A larger one streams.
+	holdBytes = 1 << 20
+	// uploadSilence is the longest that a client may stop sending inside its request body.
+	uploadSilence = time.Minute
+)
+
+// upload is the request body on its way: read from the client, copied as it passes. It is read by the exchange's
+// goroutine while the body is being held, then by the transport's.
+type upload struct {
+	x    *exchange
+	body io.ReadCloser
+	rc   *http.ResponseController
+	copy *capture.Copy
+	next time.Duration // when the read deadline has to be moved again
+	rest []byte        // read, and not kept by the copy
+}
+
+func (u *upload) Read(p []byte) (int, error) {
+	if now := u.x.elapsed(); now >= u.next {
+		// Without a deadline a client that stops inside its body would be waited for without end.
+		u.rc.SetReadDeadline(time.Now().Add(uploadSilence))
+		u.next = now + uploadSilence/8
+	}
+	n, err := u.body.Read(p)
+	if n > 0 {
+		u.copy.Write(p[:n])
+		if u.x.requestBytes.Add(int64(n)) == u.x.in.ContentLength {
+			u.x.uploaded.Store(true) // its end may be looked for only when the answer is here already
+		}
+		u.x.watch.progress()
+	}
+	if err != nil {
+		u.rc.SetReadDeadline(time.Time{})
+		if errors.Is(err, io.EOF) {
+			u.x.uploaded.Store(true)
+		} else {
+			u.x.uploadFailed(err)
+		}
+	}
+	return n, err
+}
+
+func (u *upload) Close() error { return u.body.Close() }
+
+// takeBody holds the request body when it fits, else prepares it to stream behind what was read of it. It reports an
+// error when the client's body cannot be read.
+func (x *exchange) takeBody() error {
+	r := x.in
+	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
+		return nil
+	}
+	began := x.elapsed()
+	defer func() { x.waited += x.elapsed() - began }()
+	o := x.h.copyOptions
+	o.Max = min(o.Max, int64(x.h.cfg.MaxRequestBytes))
+	x.request = capture.NewCopy(o)
+	x.request.Expect(r.ContentLength)
+	up := &upload{x: x, body: r.Body, rc: http.NewResponseController(x.out.ResponseWriter), copy: x.request}
+	hold := min(holdBytes, o.Max)
+	// Trailers arrive behind a chunked body and can only follow one.
+	if r.ContentLength <= hold && len(r.Trailer) == 0 {
+		var err error
+		if x.held, err = up.hold(hold); x.held || err != nil {
+			return err
+		}
+	}
+	// The server may otherwise close the body under the transport once the answer begins, which cuts the answer.
+	if err := up.rc.EnableFullDuplex(); err != nil {
+		return err
+	}
+	x.upload = up
+	return nil
+}
+
+// hold reads the body into the copy and reports whether all of it is there. The end has to be seen, not only counted:
+// behind it the server watches for the client leaving.
+func (u *upload) hold(limit int64) (bool, error) {
+	buf := u.x.h.buffers.Get()
+	defer u.x.h.buffers.Put(buf)
+	for u.x.requestBytes.Load() <= limit {
+		n, err := u.Read(buf)
+		if kept := u.copy.Len(); kept < u.x.requestBytes.Load() {
+			// The copy could not take it all, a full spool folder perhaps. The client's bytes are not to suffer.
+			u.rest = bytes.Clone(buf[n-int(u.x.requestBytes.Load()-kept) : n])
+			return false, nil
+		}
+		if errors.Is(err, io.EOF) {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// inBody is the body that ReverseProxy is given: it guards a streaming one against reads after the handler has returned.
+func (x *exchange) inBody() io.ReadCloser {
+	switch {
+	case x.held:
+		return keptReader(x.request)
+	case x.upload == nil:
+		return http.NoBody
+	case x.request.Len() == 0:
+		return x.upload
+	}
+	return joinedBody{io.MultiReader(keptReader(x.request), bytes.NewReader(x.upload.rest), x.upload), x.upload}
+}
+
+// keptReader reads what a copy holds now. The transport looks for the end of a body that it has sent whole at its
+// leisure, when the answer may have arrived and the copy may be gone with its record: that must not look like a broken
+// request, since the transport then breaks the answer as well.
+func keptReader(c *capture.Copy) io.ReadCloser {
+	if b, ok := c.Bytes(); ok {
+		return io.NopCloser(bytes.NewReader(b))
+	}
+	r := c.NewReader()
+	return joinedBody{io.LimitReader(r, c.Len()), r}
+}
+
+// onceBody is the body of a request that has none: with it the transport cannot tell that it could send the request again.
+type onceBody struct{}
+
+func (onceBody) Read([]byte) (int, error) { return 0, io.EOF }
+func (onceBody) Close() error             { return nil }
+
+// outBody finishes the upstream request's body.
+func (x *exchange) outBody(out *http.Request) {
+	switch {
+	case x.model():
+	case out.Body != nil && out.Body != http.NoBody:
+		out.Trailer = x.in.Trailer // filled by the server when the body has been read to its end
+		return
+	case out.Method == http.MethodGet, out.Method == http.MethodHead, out.Method == http.MethodOptions:
+		// The transport repeats these on its own when a connection breaks before the answer, read or not.
+		out.Body = onceBody{}
+		return
+	}
+	if x.held {
+		request := x.request
+		// In memory, and named so that the transport sees it: head and body are then one write.
+		out.Body = keptReader(request)
+		out.ContentLength = request.Total()
+		// The transport takes these headers for leave to repeat what the upstream may have read, if it can.
+		_, key := out.Header["Idempotency-Key"]
+		_, xkey := out.Header["X-Idempotency-Key"]
+		if !key && !xkey {
+			out.GetBody = func() (io.ReadCloser, error) { return keptReader(request), nil }
+		}
+	}
+	out.Trailer = x.in.Trailer // filled by the server when the body has been read to its end
+}
+
+// joinedBody is what was read of a body already, and its rest.
+type joinedBody struct {
+	io.Reader
+	io.Closer
+}
+
+// bufferPool lends the buffers that bodies are copied through; ReverseProxy takes its own from it as well.
+type bufferPool struct{ pool sync.Pool }
+
+func newBufferPool() *bufferPool {
+	return &bufferPool{sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}}
+}
+
+func (p *bufferPool) Get() []byte  { return *p.pool.Get().(*[]byte) }
+func (p *bufferPool) Put(b []byte) { p.pool.Put(&b) }

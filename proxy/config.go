@@ -1,0 +1,253 @@
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"rolltap/rewrite/dialect"
+)
+
+// Config is every setting of `rolltap serve`. The tags are the one place where a setting's flag, its environment
+// variable (ROLLTAP_ and the flag in capitals), its YAML key, its default and its help are written; the command line
+// package that reads them is main's business. A Config is read once, by Open.
+type Config struct {
+	// Listen is the proxy address, host:port; port 0 takes a free one.
+	Listen string `default:":8080" help:"Proxy address."`
+	// AdminListen is the address of metrics, probes and drain. Empty: none.
+	AdminListen string `default:":9464" help:"Address of metrics, probes and drain; empty turns it off."`
+
+	// Upstream is the root of the model server. A path in front of /v1 is kept; a last /v1 is not doubled.
+	Upstream string `default:"http://127.0.0.1:8000" help:"Root of the model server, http or https; may carry a path, a last /v1 is not doubled."`
+	// UpstreamDialects is what the upstream speaks natively, best first.
+	UpstreamDialects []string `default:"chat" help:"What the upstream speaks natively, best first: chat, messages, responses."`
+	// UpstreamAPIKeyFile holds the credential of upstream requests; client credentials then never leave rolltap.
+	UpstreamAPIKeyFile string `name:"upstream-api-key-file" help:"File with the credential for the upstream; client credentials then never leave rolltap."`
+	// UpstreamIdleTimeout is the longest silence of the upstream inside one exchange, the wait for its head included.
+	UpstreamIdleTimeout time.Duration `default:"10m" help:"Longest silence of the upstream inside one exchange."`
+	// UpstreamConnIdle is the longest that an unused upstream connection is kept. It has to be less than the upstream
+	// keeps it, since a call on a connection that is just being closed fails.
+	UpstreamConnIdle time.Duration `default:"3s" help:"Longest an unused upstream connection is kept; less than the upstream keeps it."`
+	// UpstreamConcurrency bounds the exchanges at the upstream; more wait in order. 0: no bound.
+	UpstreamConcurrency int64 `default:"0" help:"At most this many exchanges at the upstream at once; more wait in order. 0: no bound."`
+	// ClientWriteTimeout is the longest that a client may stop reading before its exchange is given up.
+	ClientWriteTimeout time.Duration `default:"1m" help:"Longest a client may stop reading before its exchange is given up."`
+
+	// ModelRef is the name in the record's model_ref. Empty: null.
+	ModelRef string `help:"Name for the record's model_ref; empty: null."`
+	// Store is the capture folder, created with its parents.
+	Store string `default:"./rollouts" help:"Capture folder, created with its parents; must be writable at start."`
+	// Capture is best-effort, required or off.
+	Capture string `default:"best-effort" help:"best-effort; required (an exchange that cannot be made durable is aborted); off."`
+	// CaptureDeadline is the longest that the end of an answer waits for durability.
+	CaptureDeadline time.Duration `default:"5s" help:"Longest the end of an answer waits for durability."`
+	// CaptureRaw says when raw bodies are kept beside parsed ones: auto, always, never.
+	CaptureRaw string `default:"auto" help:"Keep raw bodies: auto (streams and what is no JSON object), always, never."`
+	// CaptureMaxBytes is the longest copy of one body in a record.
+	CaptureMaxBytes Size `default:"64MiB" help:"Longest copy of one body in a record; the rest passes on and the record says truncated."`
+	// MaxRequestBytes is the largest request that is recorded whole, counted after decoding. Any size is forwarded.
+	MaxRequestBytes Size `default:"64MiB" help:"Largest request, counted after decoding; a larger one is forwarded and recorded as truncated."`
+
+	// DrainTimeout is what exchanges in flight get after SIGTERM.
+	DrainTimeout time.Duration `default:"30s" help:"What exchanges in flight get after SIGTERM."`
+
+	// AuthTokenFile holds the bearer tokens that clients must present on the proxy port, one a line; reloaded when it changes.
+	AuthTokenFile string `help:"File with one bearer token a line that clients must present on the proxy port; reloaded when it changes."`
+	// Debug serves /debug/pprof on the admin port.
+	Debug bool `help:"Serve /debug/pprof on the admin port; with an admin address that is not loopback only with --api-token-file."`
+	// APITokenFile holds the bearer tokens for /debug/pprof, one a line.
+	APITokenFile string `name:"api-token-file" help:"File with one bearer token a line for /debug/pprof."`
+
+	// LogLevel is debug, info, warn or error.
+	LogLevel string `default:"info" help:"debug, info, warn, error."`
+	// LogFormat is auto, json or console; auto is console on a terminal.
+	LogFormat string `default:"auto" help:"auto (console on a terminal, JSON elsewhere), json, console."`
+}
+
+// Capture policies and raw body policies as the settings spell them.
+const (
+	CaptureBestEffort = "best-effort"
+	CaptureRequired   = "required"
+	CaptureOff        = "off"
+)
+
+// maxCopy is the largest capture-max-bytes: a record holds up to two bodies parsed and as text.
+const maxCopy = 64 << 20
+
+// Size is a number of bytes, written 512, 32KiB, 64MiB or 1GiB.
+type Size int64
+
+// UnmarshalText reads a size; a bare number is bytes.
+func (s *Size) UnmarshalText(b []byte) error {
+	text := strings.TrimSpace(string(b))
+	shift := 0
+	for i, unit := range []string{"KiB", "MiB", "GiB"} {
+		if rest, ok := strings.CutSuffix(text, unit); ok {
+			text, shift = strings.TrimSpace(rest), 10*(i+1)
+			break
+		}
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 || n > (1<<62)>>shift {
+		return fmt.Errorf("size %q: want a number of bytes such as 512, 32KiB or 64MiB", b)
+	}
+	*s = Size(n << shift)
+	return nil
+}
+
+// MarshalText writes the size with the largest unit that divides it.
+func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+func (s Size) String() string {
+	for i, unit := range []string{"GiB", "MiB", "KiB"} {
+		if one := Size(1) << (10 * (3 - i)); s != 0 && s%one == 0 {
+			return strconv.FormatInt(int64(s/one), 10) + unit
+		}
+	}
+	return strconv.FormatInt(int64(s), 10)
+}
+
+// Problem is a setting that cannot be used.
+type Problem struct {
+	Setting string // spelled as the flag, without dashes
+	Err     error
+}
+
+func (p *Problem) Error() string { return "--" + p.Setting + ": " + p.Err.Error() }
+func (p *Problem) Unwrap() error { return p.Err }
+
+// Validate joins every problem of the settings, each a *Problem that names its setting.
+func (c *Config) Validate() error {
+	var errs []error
+	bad := func(setting, format string, args ...any) {
+		errs = append(errs, &Problem{setting, fmt.Errorf(format, args...)})
+	}
+	oneOf := func(setting, value string, words ...string) {
+		for _, w := range words {
+			if value == w {
+				return
+			}
+		}
+		bad(setting, "%q is none of %s", value, strings.Join(words, ", "))
+	}
+	notNegative := func(setting string, d time.Duration) {
+		if d < 0 {
+			bad(setting, "%s is negative", d)
+		}
+	}
+	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+		bad("listen", "%q is no address: want host:port", c.Listen)
+	}
+	if c.AdminListen != "" {
+		if _, _, err := net.SplitHostPort(c.AdminListen); err != nil {
+			bad("admin-listen", "%q is no address: want host:port", c.AdminListen)
+		}
+	}
+	if _, err := parseUpstream(c.Upstream); err != nil {
+		bad("upstream", "%w", err)
+	}
+	seen := map[string]bool{}
+	for _, d := range c.UpstreamDialects {
+		oneOf("upstream-dialects", d, string(dialect.Chat), string(dialect.Messages), string(dialect.Responses))
+		if seen[d] {
+			bad("upstream-dialects", "%q is named twice", d)
+		}
+		seen[d] = true
+	}
+	if len(c.UpstreamDialects) == 0 {
+		bad("upstream-dialects", "at least one is needed")
+	}
+	notNegative("upstream-idle-timeout", c.UpstreamIdleTimeout)
+	notNegative("upstream-conn-idle", c.UpstreamConnIdle)
+	notNegative("client-write-timeout", c.ClientWriteTimeout)
+	notNegative("drain-timeout", c.DrainTimeout)
+	if c.CaptureDeadline <= 0 {
+		bad("capture-deadline", "%s: a deadline has to be above 0", c.CaptureDeadline)
+	}
+	if c.UpstreamConcurrency < 0 {
+		bad("upstream-concurrency", "%d is negative", c.UpstreamConcurrency)
+	}
+	oneOf("capture", c.Capture, CaptureBestEffort, CaptureRequired, CaptureOff)
+	oneOf("capture-raw", c.CaptureRaw, "auto", "always", "never")
+	if c.Capture != CaptureOff && c.Store == "" {
+		bad("store", "a folder is needed unless --capture is off")
+	}
+	if c.CaptureMaxBytes < 1 || c.CaptureMaxBytes > maxCopy {
+		bad("capture-max-bytes", "%s is not between 1 and %s: the line of a record must stay one that readers accept", c.CaptureMaxBytes, Size(maxCopy))
+	}
+	if c.MaxRequestBytes < 1 {
+		bad("max-request-bytes", "%s: a limit has to be above 0", c.MaxRequestBytes)
+	}
+	oneOf("log-level", c.LogLevel, "debug", "info", "warn", "error")
+	oneOf("log-format", c.LogFormat, "auto", "json", "console")
+	for _, f := range []struct{ setting, path string }{
+		{"upstream-api-key-file", c.UpstreamAPIKeyFile}, {"auth-token-file", c.AuthTokenFile}, {"api-token-file", c.APITokenFile},
+	} {
+		if f.path == "" {
+			continue
+		}
+		switch tokens, err := readTokens(f.path); {
+		case err != nil:
+			bad(f.setting, "%w", err)
+		case len(tokens) == 0:
+			bad(f.setting, "%s holds no token", f.path)
+		}
+	}
+	if c.Debug && c.APITokenFile == "" && c.AdminListen != "" && !loopback(c.AdminListen) {
+		bad("debug", "the admin address %s is not loopback: profiles would be open to everybody; set --api-token-file or a loopback --admin-listen", c.AdminListen)
+	}
+	return errors.Join(errs...)
+}
+
+// parseUpstream reads the root of the model server and takes a last /v1 off it, since every path joined to it has its own.
+func parseUpstream(s string) (*url.URL, error) {
+	u, err := url.Parse(s)
+	if err != nil {
+		return nil, fmt.Errorf("%q is no URL", s)
+	}
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, fmt.Errorf("%q: want an http or https URL", s)
+	case u.Host == "":
+		return nil, fmt.Errorf("%q names no host", s)
+	case u.User != nil:
+		return nil, errors.New("credentials do not belong into the URL: use --upstream-api-key-file")
+	case u.RawQuery != "" || u.Fragment != "":
+		return nil, fmt.Errorf("%q: a query or fragment has no place here", s)
+	}
+	path := strings.TrimSuffix(strings.TrimRight(u.EscapedPath(), "/"), "/v1")
+	u.RawPath = strings.TrimRight(path, "/")
+	if u.Path, err = url.PathUnescape(u.RawPath); err != nil {
+		return nil, fmt.Errorf("%q: %w", s, err)
+	}
+	return u, nil
+}
+
+func loopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// readTokens returns the lines of a token file that are not empty.
+func readTokens(path string) ([]string, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var tokens []string
+	for line := range strings.Lines(string(b)) {
+		if line = strings.TrimSpace(line); line != "" {
+			tokens = append(tokens, line)
+		}
+	}
+	return tokens, nil
+}

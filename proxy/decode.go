@@ -1,0 +1,199 @@
+package proxy
+
+import (
+	"bytes"
+	"compress/zlib"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"rolltap/capture"
+	"rolltap/rewrite"
+	"rolltap/rewrite/dialect"
+)
+
+// errCoding says that a content coding is not one that copies can be decoded from.
+var errCoding = errors.New("unknown content coding")
+
+// maxWindow bounds the memory of one zstd decoder; frames that need more are left encoded.
+const maxWindow = 8 << 20
+
+// contentCoding is the coding of a body, "" for none. More than one coding on one body is told as it stands, which no
+// decoder knows.
+func contentCoding(h http.Header) string {
+	c := strings.ToLower(strings.TrimSpace(strings.Join(h["Content-Encoding"], ",")))
+	if c == "identity" {
+		return ""
+	}
+	return c
+}
+
+// newDecoder reads a body under a content coding. The caller closes it.
+func newDecoder(coding string, r io.Reader) (io.ReadCloser, error) {
+	switch coding {
+	case "gzip", "x-gzip":
+		return gzip.NewReader(r)
+	case "deflate":
+		return zlib.NewReader(r)
+	case "zstd":
+		// One goroutine: the reader that asks is the one that decodes, so that a starved decoder is really idle.
+		d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+		if err != nil {
+			return nil, err
+		}
+		return d.IOReadCloser(), nil
+	}
+	return nil, fmt.Errorf("%w %q", errCoding, coding)
+}
+
+// decodeCopy is the decoded form of an encoded copy. What cannot be decoded is kept as it is: the record then has its
+// text. The result never holds more than the options allow, however small a bomb was.
+func decodeCopy(c *capture.Copy, coding string, o capture.CopyOptions) *capture.Copy {
+	if coding == "" || c.Total() == 0 || c.Truncated() {
+		return c
+	}
+	src := c.NewReader()
+	defer src.Close()
+	d, err := newDecoder(coding, src)
+	if err != nil {
+		return c
+	}
+	defer d.Close()
+	plain := capture.NewCopy(o)
+	// One byte more than is kept makes the copy say that it is cut.
+	if _, err := io.Copy(plain, io.LimitReader(d, o.Max+1)); err != nil {
+		plain.Release()
+		return c
+	}
+	c.Release()
+	return plain
+}
+
+// inflater follows an event stream under a content coding: it decodes a copy of what passes and tells whether the end is
+// in it. The decoder pulls and the gate pushes, so the decoder runs in a goroutine of its own, owned by the gate; push
+// returns when that goroutine waits for more, so the two never run at once.
+type inflater struct {
+	coding string
+	obs    *rewrite.Observer
+	sink   func(plain []byte, p rewrite.Progress)
+
+	chunks  chan []byte   // to the decoder
+	starved chan struct{} // from the decoder: everything pushed is decoded; closed when it has ended
+
+	verdict dialect.Verdict
+	blind   bool    // undecodable: the end cannot be told
+	last    [4]byte // last bytes pushed
+	seen    int64   // bytes decoded
+	safe    int64   // of them, those that are whole events
+}
+
+func newInflater(coding string, obs *rewrite.Observer, sink func([]byte, rewrite.Progress)) *inflater {
+	f := &inflater{coding: coding, obs: obs, sink: sink,
+		chunks: make(chan []byte), starved: make(chan struct{})}
+	go f.run(&starvingReader{chunks: f.chunks, starved: f.starved})
+	<-f.starved
+	return f
+}
+
+// push decodes one chunk.
+func (f *inflater) push(p []byte) {
+	for _, b := range p[max(0, len(p)-len(f.last)):] {
+		copy(f.last[:], f.last[1:])
+		f.last[len(f.last)-1] = b
+	}
+	f.chunks <- p
+	<-f.starved
+}
+
+// finish tells the decoder that no more comes and lets the observer see the end.
+func (f *inflater) finish() {
+	f.close()
+	if f.verdict == dialect.None {
+		p := f.obs.Finish()
+		f.verdict = p.Verdict
+		f.sink(nil, p)
+	}
+}
+
+// close ends the decoder and waits for it. It may be called again.
+func (f *inflater) close() {
+	if f.chunks != nil {
+		close(f.chunks)
+		f.chunks = nil
+		for range f.starved {
+			// The decoder may say once more that it is starved before it sees the end.
+		}
+	}
+}
+
+// settled reports whether everything that the pushed bytes can be decoded to is whole events, none of them terminal.
+// A gzip reader of the client's may be able to read on inside a block where ours waits for its end, so only a chunk that
+// ends with a flush is settled (RFC 1951 3.2.4: an empty stored block, 00 00 FF FF).
+func (f *inflater) settled() bool {
+	if f.blind || f.verdict != dialect.None || f.safe < f.seen {
+		return false
+	}
+	return f.coding == "zstd" || bytes.Equal(f.last[:], []byte{0, 0, 0xff, 0xff})
+}
+
+func (f *inflater) run(in *starvingReader) {
+	defer close(f.starved)
+	d, err := newDecoder(f.coding, in)
+	if err == nil {
+		defer d.Close()
+		buf := make([]byte, 16<<10)
+		for err == nil {
+			var n int
+			if n, err = d.Read(buf); n > 0 {
+				f.decoded(buf[:n])
+			}
+		}
+	}
+	if in.closed {
+		return
+	}
+	f.blind = !errors.Is(err, io.EOF)
+	f.starved <- struct{}{}
+	for range in.chunks {
+		f.starved <- struct{}{} // whoever pushes must not wait, though nothing decodes any more
+	}
+}
+
+func (f *inflater) decoded(p []byte) {
+	f.seen += int64(len(p))
+	prog := rewrite.Progress{}
+	if f.verdict == dialect.None {
+		prog = f.obs.Push(p)
+		f.verdict, f.safe = prog.Verdict, prog.Safe
+		f.blind = f.blind || prog.Blind
+	}
+	f.sink(p, prog)
+}
+
+// starvingReader is the decoder's input: it says when everything it was given has been read.
+type starvingReader struct {
+	chunks  <-chan []byte
+	starved chan<- struct{}
+	cur     []byte
+	closed  bool // no more comes
+}
+
+func (r *starvingReader) Read(p []byte) (int, error) {
+	for len(r.cur) == 0 {
+		r.starved <- struct{}{}
+		chunk, ok := <-r.chunks
+		if !ok {
+			r.closed = true
+			return 0, io.EOF
+		}
+		r.cur = chunk
+	}
+	n := copy(p, r.cur)
+	r.cur = r.cur[n:]
+	return n, nil
+}

@@ -1,0 +1,335 @@
+package proxy
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"rolltap/capture"
+	"rolltap/rewrite"
+	"rolltap/rewrite/dialect"
+)
+
+// Causes with which an exchange cancels its own upstream request.
+var (
+	errSilence = errors.New("the upstream was silent for longer than the idle timeout")
+	errDrained = errors.New("the drain timeout is over")
+	errTail    = errors.New("the upstream kept the stream open behind its end")
+	errEnded   = errors.New("the exchange is over")
+)
+
+// errNotDurable aborts an answer under --capture required: its record could not be made durable in time.
+var errNotDurable = errors.New("the record is not durable")
+
+// exchange is the state of one request and the hooks of its ReverseProxy value. It belongs to the handler's goroutine;
+// what the transport's goroutines touch is atomic.
+type exchange struct {
+	h   *Handler
+	in  *http.Request // as it came; its context is the exchange's
+	out answer
+
+	start  time.Time
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	watch  silence
+	slot   bool // a slot at the upstream is held
+
+	route       rewrite.Route
+	plan        rewrite.Plan
+	dialect     dialect.Dialect // nil when the path names none
+	callID      string          // of a call that is recorded, else empty
+	clientToken string          // the token that let the client in
+
+	held         bool    // the whole request body is in request
+	upload       *upload // the rest of a request body that streams
+	request      *capture.Copy
+	requestBytes atomic.Int64
+	uploaded     atomic.Bool           // the client's body was read to its end
+	uploadErr    atomic.Pointer[error] // the client's body broke
+
+	attempted      bool // the upstream was asked
+	upstreamStatus int
+	coding         string
+	streamed       bool // the answer is an event stream
+	response       *capture.Copy
+	observer       *rewrite.Observer
+	folded         []byte // the response that the stream adds up to
+	gate           *gate
+	source         string // of the answer: upstream, local, or none yet
+	localReason    string
+	localBytes     int64 // length of an answer of our own
+
+	waited    time.Duration // for the client's body, and for a slot at the upstream
+	sentAt    time.Duration // the upstream was asked; moments count from start
+	firstByte time.Duration // 0: none
+	firstWord time.Duration // first content of a stream, 0: none
+	lastChunk time.Duration
+	endAt     time.Duration // the end of the answer was known
+	doneAt    time.Duration // the record was written, or the store had said that it cannot be
+
+	situation situation
+	summary   dialect.Summary
+	ending    ending
+	settled   bool // the record was written, or there is none to write
+	cause     error
+}
+
+func (x *exchange) elapsed() time.Duration { return time.Since(x.start) }
+
+// call reports whether this is a model call, refused or not.
+func (x *exchange) call() bool {
+	return x.dialect != nil && x.route.Endpoint == rewrite.Model && x.in.Method == http.MethodPost
+}
+
+// model reports whether this is a model call that is served.
+func (x *exchange) model() bool { return x.plan == rewrite.PassThrough || x.plan == rewrite.Translate }
+
+// upstreamDialect is the dialect spoken at the upstream.
+func (x *exchange) upstreamDialect() dialect.Name {
+	if x.plan == rewrite.PassThrough {
+		return x.dialect.Name()
+	}
+	return x.h.dialects[0]
+}
+
+func newCallID() string {
+	var b [16]byte
+	rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// run serves the exchange once its finish is deferred.
+func (x *exchange) run() {
+	if !x.accept() {
+		return
+	}
+	if x.model() {
+		if err := x.takeBody(); err != nil {
+			x.badUpload(err)
+			return
+		}
+		if x.plan == rewrite.Translate {
+			x.refuse(http.StatusNotImplemented, codeNotSupported, "the upstream does not speak the "+string(x.dialect.Name())+
+				" dialect and translation is not available; see --upstream-dialects")
+			return
+		}
+	}
+	in := x.in.WithContext(x.ctx)
+	switch {
+	case x.model():
+		in.Body = x.inBody()
+		if x.held {
+			in.ContentLength = x.request.Total()
+		}
+	case in.Body != nil && in.Body != http.NoBody:
+		// See takeBody. Only servers that are no HTTP/1 servers refuse, and ours is one.
+		_ = http.NewResponseController(x.out.ResponseWriter).EnableFullDuplex()
+	}
+	p := httputil.ReverseProxy{
+		Rewrite:        x.rewrite,
+		Transport:      x,
+		ModifyResponse: x.modifyResponse,
+		ErrorHandler:   x.fail,
+		BufferPool:     x.h.buffers,
+		ErrorLog:       x.h.stdLog,
+		FlushInterval:  flushAfter,
+	}
+	p.ServeHTTP(&x.out, in)
+}
+
+// flushAfter is how long bytes of a body with a known length may lie in the server's buffer; bodies without one are
+// flushed at once. Most answers are whole before it is over, and then need no write of their own for the head.
+const flushAfter = 20 * time.Millisecond
+
+// rewrite is ReverseProxy's hook: it makes the upstream's request of the client's.
+func (x *exchange) rewrite(pr *httputil.ProxyRequest) {
+	root := x.h.upstream
+	u := pr.Out.URL
+	u.Scheme, u.Host, u.User = root.Scheme, root.Host, nil
+	escaped := root.EscapedPath() + x.route.Path
+	u.RawPath = escaped
+	if plain, err := url.PathUnescape(escaped); err == nil {
+		u.Path = plain
+	}
+	if u.EscapedPath() != escaped && !strings.HasPrefix(escaped, "//") {
+		u.Opaque = escaped // url would write these bytes in its own way; the upstream gets them as they were sent
+	}
+	u.RawQuery = x.in.URL.RawQuery // ReverseProxy has dropped what it could not parse
+	pr.Out.Host = root.Host
+	x.outHeaders(x.in.Header, pr.Out.Header)
+	x.outBody(pr.Out)
+}
+
+// modifyResponse is ReverseProxy's hook: it takes over the upstream's answer.
+func (x *exchange) modifyResponse(res *http.Response) error {
+	x.upstreamStatus = res.StatusCode
+	x.source = "upstream"
+	h := x.out.Header()
+	for _, name := range [...]string{"Date", "Content-Type"} {
+		if _, ok := res.Header[name]; !ok {
+			h[name] = nil // else the server would make one up
+		}
+	}
+	if x.route.Prefixed && res.StatusCode >= 300 && res.StatusCode < 400 {
+		x.keepPrefix(res.Header)
+	}
+	switch {
+	case res.StatusCode == http.StatusSwitchingProtocols:
+		return nil // the body is a connection from here on
+	case !x.model():
+		res.Body = &watchedBody{ReadCloser: res.Body, watch: &x.watch}
+		return nil
+	}
+	if x.callID != "" {
+		res.Header.Set(headerCallID, x.callID)
+	}
+	x.coding = contentCoding(res.Header)
+	x.streamed = isEventStream(res.Header)
+	o := x.h.copyOptions
+	o.Reuse = true // nobody but the record reads it
+	x.response = capture.NewCopy(o)
+	x.response.Expect(res.ContentLength)
+	g := &gate{x: x, src: res.Body, length: res.ContentLength}
+	if x.streamed {
+		x.observer = rewrite.NewObserver(x.dialect, int64(x.h.cfg.CaptureMaxBytes))
+		if x.coding == "" {
+			g.stream = x.observer
+		} else {
+			g.decoded = newInflater(x.coding, x.observer, x.decodedChunk)
+		}
+	}
+	x.gate, res.Body = g, g
+	return nil
+}
+
+// keepPrefix puts the rollout prefix back into a redirect to the same host: a client that follows it stays captured.
+func (x *exchange) keepPrefix(h http.Header) {
+	loc := h.Get("Location")
+	u, err := url.Parse(loc)
+	if err != nil || !strings.HasPrefix(u.EscapedPath(), "/") || strings.HasPrefix(u.EscapedPath(), x.route.Prefix+"/") {
+		return
+	}
+	if u.Host != "" && u.Host != x.in.Host && u.Host != x.h.upstream.Host {
+		return
+	}
+	path := u.EscapedPath()
+	if u.Host == x.h.upstream.Host {
+		path = strings.TrimPrefix(path, x.h.upstream.EscapedPath())
+		u.Scheme, u.Host = "", ""
+	}
+	u.RawPath = x.route.Prefix + path
+	u.Path, _ = url.PathUnescape(u.RawPath)
+	h.Set("Location", u.String())
+}
+
+// received takes a chunk of the answer's body as the upstream sent it.
+func (x *exchange) received(p []byte) {
+	now := x.elapsed()
+	switch {
+	case x.firstByte == 0:
+		x.firstByte = now
+	case x.streamed:
+		x.h.metrics.InterChunk(now - x.lastChunk)
+	}
+	x.lastChunk = now
+	if x.gate.decoded == nil {
+		x.response.Write(p)
+	}
+}
+
+// decodedChunk takes what a chunk of an encoded stream decodes to.
+func (x *exchange) decodedChunk(plain []byte, p rewrite.Progress) {
+	x.response.Write(plain)
+	x.sawProgress(p.Content)
+}
+
+func (x *exchange) sawProgress(content bool) {
+	if content && x.firstWord == 0 {
+		x.firstWord = x.lastChunk
+		if x.firstWord == 0 {
+			x.firstWord = x.elapsed()
+		}
+	}
+}
+
+// fail is ReverseProxy's hook for requests that never got an answer.
+func (x *exchange) fail(_ http.ResponseWriter, _ *http.Request, err error) {
+	x.cause = err
+	switch s := x.classify(situationUnavailable); s {
+	case situationClientGone:
+		if p := x.uploadErr.Load(); p != nil && x.in.Context().Err() == nil {
+			x.badUpload(*p)
+			return
+		}
+		x.situation = s
+		panic(http.ErrAbortHandler) // nobody is there to be answered, and half a client must not get an empty 200
+	case situationSilent:
+		x.answerLocal(s, http.StatusGatewayTimeout, codeUpstreamTimeout, "the upstream did not answer within "+x.h.cfg.UpstreamIdleTimeout.String())
+	case situationDrained:
+		x.answerLocal(s, http.StatusInternalServerError, codeInternal, "the proxy is shutting down")
+	default:
+		x.answerLocal(situationUnavailable, http.StatusBadGateway, codeUpstreamUnavailable, "the upstream could not be reached or closed the connection before it answered")
+	}
+}
+
+// classify says why an exchange that broke did; broke is what it is called when the upstream did it.
+func (x *exchange) classify(broke situation) situation {
+	switch cause := context.Cause(x.ctx); {
+	case errors.Is(cause, errSilence):
+		return situationSilent
+	case errors.Is(cause, errDrained): // from the server's base context
+		return situationDrained
+	case x.in.Context().Err() != nil, x.out.failed != nil, x.uploadErr.Load() != nil:
+		return situationClientGone
+	}
+	return broke
+}
+
+func (x *exchange) uploadFailed(err error) { x.uploadErr.Store(&err) }
+
+// badUpload ends an exchange whose request body cannot be read: the client has left, or does not speak HTTP.
+func (x *exchange) badUpload(err error) {
+	x.cause = err
+	if x.in.Context().Err() != nil || brokenOff(err) {
+		x.situation = situationClientGone
+		panic(http.ErrAbortHandler) // what is left of the body is no request
+	}
+	x.refuse(http.StatusBadRequest, codeInvalidRequest, "the request body cannot be read: "+err.Error())
+}
+
+// tailEnded reports whether the stream was ended by us, because the upstream kept it open behind its end.
+func (x *exchange) tailEnded() bool { return errors.Is(context.Cause(x.ctx), errTail) }
+
+// answer is the client's side of an exchange: what was sent of the answer, and whether that failed.
+type answer struct {
+	http.ResponseWriter
+	status int // of the final head, 0: none was sent
+	bytes  int64
+	failed error // the client could not be written to
+}
+
+// Unwrap lets http.ResponseController find flush, hijack and deadlines.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+func (a *answer) WriteHeader(status int) {
+	if status >= 200 || status == http.StatusSwitchingProtocols {
+		a.status = status
+	}
+	a.ResponseWriter.WriteHeader(status)
+}
+
+func (a *answer) Write(p []byte) (int, error) {
+	n, err := a.ResponseWriter.Write(p)
+	a.bytes += int64(n)
+	if err != nil && a.failed == nil {
+		a.failed = err
+	}
+	return n, err
+}

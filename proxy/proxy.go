@@ -1,0 +1,354 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/sync/semaphore"
+
+	"rolltap/capture"
+	"rolltap/metrics"
+	"rolltap/rewrite"
+	"rolltap/rewrite/dialect"
+)
+
+// Handler serves the proxy port. It serves exactly one exchange per call, and every way out runs finish once.
+type Handler struct {
+	cfg         Config
+	log         *zap.Logger
+	stdLog      *log.Logger // what net/http has to say
+	metrics     *metrics.Metrics
+	store       *capture.Store // nil: capture is off
+	upstream    *url.URL       // root, without a last /v1
+	upstreamKey string
+	dialects    []dialect.Name
+	transport   http.RoundTripper
+	slots       *semaphore.Weighted // nil: no bound
+	buffers     *bufferPool
+	copyOptions capture.CopyOptions
+	rawPolicy   capture.RawPolicy
+	tokens      *tokenFile // nil: nobody is asked
+	inFlight    atomic.Int64
+}
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := &exchange{h: h, in: r, out: answer{ResponseWriter: w}, start: time.Now()}
+	h.inFlight.Add(1)
+	h.metrics.InFlight(1)
+	x.ctx, x.cancel = context.WithCancelCause(r.Context())
+	x.watch.arm(h.cfg.UpstreamIdleTimeout, x.start, x.cancel)
+	defer x.finish()
+	x.run()
+}
+
+// accept routes the request and answers what rolltap refuses at the door. It reports whether the exchange goes on.
+func (x *exchange) accept() bool {
+	r := x.in
+	target := r.URL.EscapedPath()
+	if strings.HasPrefix(r.RequestURI, "/") {
+		target, _, _ = strings.Cut(r.RequestURI, "?") // as it was sent; url may write escapes in its own way
+	}
+	x.route = rewrite.ParseRoute(target)
+	x.dialect = rewrite.DialectOf(x.route.Dialect)
+	switch {
+	case r.Method == http.MethodConnect, !strings.HasPrefix(target, "/"):
+		x.reject(http.StatusBadRequest, codeInvalidRequest, "the request target has to be a path")
+		return false
+	case x.route.Prefixed && !capture.ValidID(x.route.Rollout):
+		x.uncaptured("invalid_rollout_id")
+		x.reject(http.StatusBadRequest, codeInvalidRolloutID, "the rollout id in the path has to match [A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+		return false
+	}
+	if x.h.tokens != nil {
+		token, ok := matchToken(r.Header, x.h.tokens.get())
+		if !ok {
+			x.reject(http.StatusUnauthorized, codeUnauthorized, "a bearer token of this proxy is needed, in Authorization or x-api-key")
+			return false
+		}
+		x.clientToken = token
+	}
+	if x.route.Endpoint == rewrite.Model && r.Method == http.MethodGet && strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		x.reject(http.StatusUpgradeRequired, codeUpgradeRequired, "websockets are not spoken here; send a POST")
+		return false
+	}
+	x.plan = rewrite.NewPlan(r.Method, x.route, x.h.dialects)
+	if x.plan == rewrite.Translate && x.route.Endpoint != rewrite.Model {
+		x.reject(http.StatusNotImplemented, codeNotSupported, "the upstream does not speak the "+string(x.route.Dialect)+" dialect, which has this endpoint")
+		return false
+	}
+	if x.model() {
+		switch {
+		case !x.route.Prefixed:
+			x.uncaptured("no_prefix")
+		case x.h.store == nil:
+			x.uncaptured("capture_off")
+		default:
+			x.callID = newCallID()
+		}
+	}
+	return true
+}
+
+// uncaptured counts a model call that leaves no record.
+func (x *exchange) uncaptured(reason string) {
+	x.h.metrics.Uncaptured(reason)
+}
+
+// reject refuses a request that leaves no record.
+func (x *exchange) reject(status int, code, message string) {
+	x.settled = true
+	x.plan = rewrite.Opaque
+	x.ending = ending{outcome: outcomeRefused}
+	x.summary = dialect.Summary{Usage: dialect.NoUsage()}
+	x.answer(status, code, message)
+}
+
+// refuse refuses a call that is recorded.
+func (x *exchange) refuse(status int, code, message string) {
+	x.answerLocal(situationRefused, status, code, message)
+}
+
+// answerLocal answers a model call instead of the upstream, once its record is durable.
+func (x *exchange) answerLocal(s situation, status int, code, message string) {
+	if !x.model() {
+		x.situation, x.ending = s, s.end(answerFacts{status: status})
+		x.settled = true
+		x.answer(status, code, message)
+		return
+	}
+	x.source, x.localReason = "local", code
+	x.out.status = status // the record tells what will be sent
+	body := x.problem(status, code, message)
+	x.localBytes = int64(len(body))
+	err := x.commit(s)
+	x.localBytes = 0
+	if err != nil {
+		x.out.status = 0
+		panic(http.ErrAbortHandler)
+	}
+	x.write(status, code, body)
+}
+
+func (x *exchange) answer(status int, code, message string) {
+	x.source, x.localReason = "local", code
+	x.write(status, code, x.problem(status, code, message))
+}
+
+// problem is the body of an error in the client's dialect, or in OpenAI's shape where the path names none.
+func (x *exchange) problem(status int, code, message string) []byte {
+	d := x.dialect
+	if d == nil {
+		d = rewrite.DialectOf(dialect.Chat)
+	}
+	return d.AppendError(nil, dialect.Problem{Status: status, Code: code, Message: message})
+}
+
+func (x *exchange) write(status int, code string, body []byte) {
+	h := x.out.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set(headerError, code)
+	if x.callID != "" {
+		h.Set(headerCallID, x.callID)
+	}
+	if status == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", "Bearer")
+	}
+	x.out.WriteHeader(status)
+	if x.in.Method != http.MethodHead {
+		x.out.Write(body) // a client that has left is told by answer.failed
+	}
+}
+
+// finish runs on every way out.
+func (x *exchange) finish() {
+	fault := recover()
+	x.watch.stop()
+	if fault != nil && fault != http.ErrAbortHandler {
+		x.h.log.Error("panic while serving an exchange", append(x.logFields(), zap.Any("panic", fault), zap.Stack("stack"))...)
+		x.situation = situationPanicked
+		if x.out.status == 0 && !x.settled {
+			x.answerPanic()
+			fault = nil
+		} else {
+			fault = http.ErrAbortHandler
+		}
+	}
+	if !x.settled {
+		s := x.situation
+		switch {
+		case s != situationNone:
+		case fault == nil:
+			s = situationWhole
+		default:
+			s = x.classify(situationCut)
+		}
+		x.commitLate(s)
+	}
+	if fault != nil && x.out.status != 0 && x.out.failed == nil {
+		// What the client was given before the answer broke may still lie in the server's buffer, which an abort throws away.
+		http.NewResponseController(x.out.ResponseWriter).Flush()
+	}
+	if x.gate != nil && x.gate.decoded != nil {
+		x.gate.decoded.close()
+	}
+	x.release()
+	if x.slot {
+		x.h.slots.Release(1)
+	}
+	x.cancel(errEnded)
+	x.report()
+	x.h.inFlight.Add(-1)
+	x.h.metrics.InFlight(-1)
+	if fault != nil {
+		panic(fault)
+	}
+}
+
+// commitLate records an exchange that is over already; nobody waits for its answer.
+func (x *exchange) commitLate(s situation) {
+	if !x.model() {
+		x.settled, x.situation, x.ending = true, s, s.end(answerFacts{status: x.out.status})
+		return
+	}
+	if err := x.commit(s); err != nil && x.cause == nil {
+		x.cause = err
+	}
+}
+
+func (x *exchange) answerPanic() {
+	defer func() {
+		if recover() != nil {
+			x.settled = true // the fault is in the way out itself
+		}
+	}()
+	x.answerLocal(situationPanicked, http.StatusInternalServerError, codeInternal, "internal error")
+}
+
+// report moves the metrics and writes the exchange's one log line.
+func (x *exchange) report() {
+	took := x.elapsed()
+	if x.call() {
+		e := metrics.Exchange{
+			Dialect: string(x.dialect.Name()), Outcome: x.ending.outcome, Duration: took, TTFT: x.ttft(), Overhead: x.overhead(),
+			Stream: x.streamed, PromptTokens: x.summary.Usage.Prompt, GenerationTokens: x.summary.Usage.Completion, Finish: x.summary.Finish,
+		}
+		if x.attempted {
+			e.UpstreamDialect = string(x.upstreamDialect())
+		}
+		x.h.metrics.Exchange(e)
+	}
+	level := zap.InfoLevel
+	if !x.call() {
+		level = zap.DebugLevel
+	}
+	if ce := x.h.log.Check(level, "exchange"); ce != nil {
+		ce.Write(x.logFields()...)
+	}
+}
+
+// overhead is the time that rolltap added: before the upstream was asked, and between its end and the answer's. Waiting for
+// the client's body or for a slot is no work of ours.
+func (x *exchange) overhead() time.Duration {
+	if !x.attempted {
+		return -1
+	}
+	return x.sentAt - x.waited + max(0, x.doneAt-x.endAt)
+}
+
+func (x *exchange) logFields() []zap.Field {
+	f := make([]zap.Field, 0, 20)
+	f = append(f, zap.String("outcome", x.ending.outcome), zap.String("method", x.in.Method), zap.String("path", x.route.Path))
+	if x.in.URL.RawQuery != "" {
+		f = append(f, zap.String("query", redactQuery(x.in.URL.RawQuery)))
+	}
+	if x.route.Prefixed {
+		f = append(f, zap.String("rollout", x.route.Rollout))
+	}
+	if x.dialect != nil {
+		f = append(f, zap.String("dialect", string(x.dialect.Name())))
+	}
+	if x.route.Training {
+		f = append(f, zap.Bool("training", true)) // asked for token capture
+	}
+	if x.callID != "" {
+		f = append(f, zap.String("call_id", x.callID))
+	}
+	f = append(f, zap.Int("status", x.out.status), zap.Duration("duration", x.elapsed()))
+	if x.ending.category != "" {
+		f = append(f, zap.String("error_category", x.ending.category))
+	}
+	if x.localReason != "" {
+		f = append(f, zap.String("reason", x.localReason))
+	}
+	if t := x.ttft(); t >= 0 {
+		f = append(f, zap.Duration("ttft", t))
+	}
+	if x.call() {
+		f = append(f, zap.Int64("request_bytes", x.requestBytes.Load()), zap.Int64("response_bytes", x.out.bytes),
+			zap.Int64("prompt_tokens", x.summary.Usage.Prompt), zap.Int64("completion_tokens", x.summary.Usage.Completion))
+	}
+	if x.cause != nil {
+		f = append(f, zap.Error(x.cause))
+	}
+	return f
+}
+
+// brokenOff reports whether reading from the client failed because it has left or stopped, not because of what it sent.
+func brokenOff(err error) bool {
+	var timeout interface{ Timeout() bool }
+	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, context.Canceled) || errors.As(err, &timeout) && timeout.Timeout()
+}
+
+// newHandler makes the handler of a validated configuration. The store may be nil only when capture is off.
+func newHandler(cfg Config, log *zap.Logger, m *metrics.Metrics, store *capture.Store) (*Handler, error) {
+	root, err := parseUpstream(cfg.Upstream)
+	if err != nil {
+		return nil, err
+	}
+	h := &Handler{
+		cfg: cfg, log: log, metrics: m, store: store, upstream: root,
+		transport: newTransport(cfg.UpstreamConnIdle),
+		buffers:   newBufferPool(),
+		rawPolicy: capture.RawPolicy(cfg.CaptureRaw),
+		copyOptions: capture.CopyOptions{
+			Memory: holdBytes, Max: int64(cfg.CaptureMaxBytes), Budget: capture.NewBudget(copyBudget),
+		},
+	}
+	for _, d := range cfg.UpstreamDialects {
+		h.dialects = append(h.dialects, dialect.Name(d))
+	}
+	if h.stdLog, err = zap.NewStdLogAt(log.Named("http"), zap.DebugLevel); err != nil {
+		return nil, err
+	}
+	if cfg.UpstreamConcurrency > 0 {
+		h.slots = semaphore.NewWeighted(cfg.UpstreamConcurrency)
+	}
+	if cfg.UpstreamAPIKeyFile != "" {
+		keys, err := readTokens(cfg.UpstreamAPIKeyFile)
+		if err != nil || len(keys) == 0 {
+			return nil, fmt.Errorf("read the upstream's key: %w", errors.Join(err, errNoToken))
+		}
+		h.upstreamKey = keys[0]
+	}
+	if cfg.AuthTokenFile != "" {
+		if h.tokens, err = openTokenFile(cfg.AuthTokenFile, log); err != nil {
+			return nil, err
+		}
+	}
+	return h, nil
+}
+
+// copyBudget is the memory that the copies of all exchanges may hold together; beyond it they move to spool files.
+const copyBudget = 64 << 20

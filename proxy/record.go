@@ -1,0 +1,155 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"rolltap/capture"
+	"rolltap/rewrite/dialect"
+)
+
+// maxSummary bounds the JSON answer that is read for usage and finish reason.
+const maxSummary = 16 << 20
+
+// commit is called once, by the gate or on the way out: it settles what became of the exchange and makes its record
+// durable. It returns an error only when the end of the answer must not be shown.
+func (x *exchange) commit(s situation) error {
+	if x.settled {
+		return nil
+	}
+	x.settled = true
+	x.situation = s
+	x.endAt = x.elapsed()
+	x.settle()
+	defer func() { x.doneAt = x.elapsed() }()
+	if x.callID == "" {
+		x.release()
+		return nil
+	}
+	r := x.record()
+	// The client's context may be over already; the record's wait is its own.
+	ctx, cancel := context.WithTimeout(context.Background(), x.h.cfg.CaptureDeadline)
+	defer cancel()
+	err := x.h.store.Append(ctx, r)
+	if err == nil || x.h.cfg.Capture != CaptureRequired {
+		return nil
+	}
+	x.situation = situationNotDurable
+	x.ending = situationNotDurable.end(answerFacts{})
+	x.cause = err
+	return errNotDurable
+}
+
+// settle decodes what was encoded and finds the ending.
+func (x *exchange) settle() {
+	x.summary = dialect.Summary{Usage: dialect.NoUsage()}
+	f := answerFacts{status: x.out.status}
+	if f.status == 0 {
+		f.status = x.upstreamStatus
+	}
+	if x.response != nil {
+		if !x.streamed {
+			x.response = decodeCopy(x.response, x.coding, x.h.copyOptions)
+		}
+		f.bodySeen = x.streamed || x.response.Total() > 0
+		f.object = x.response.Truncated() // a cut copy is no evidence against the answer
+	}
+	switch {
+	case x.streamed:
+		x.summary = x.observer.Summary()
+		x.folded = x.observer.AppendResponse(nil)
+		f.verdict = x.gate.verdict
+		f.object = f.object || len(x.folded) > 0
+	case x.response != nil && x.response.IsObject():
+		f.object = true
+		if body, ok := x.response.Bytes(); ok && len(body) <= maxSummary {
+			x.summary = x.dialect.ReadResponse(body)
+		}
+	}
+	x.ending = x.situation.end(f)
+}
+
+// record is what the store gets. It owns the copies from then on.
+func (x *exchange) record() *capture.Record {
+	h := x.in.Header
+	request := x.request
+	if request != nil {
+		o := x.h.copyOptions
+		o.Max = min(o.Max, int64(x.h.cfg.MaxRequestBytes)) // counted after decoding
+		request = decodeCopy(request, contentCoding(h), o)
+	}
+	asked, stream := x.asked(request)
+	r := &capture.Record{
+		Rollout: x.route.Rollout, CallID: x.callID, Dialect: string(x.dialect.Name()), ModelRef: x.h.cfg.ModelRef,
+		Started: x.start, Completed: x.start.Add(x.endAt), Latency: x.endAt, TTFT: x.ttft(),
+		StatusCode: x.out.status, ErrorCategory: x.ending.category,
+		Request: request, Response: x.response, Folded: x.folded, Streamed: x.streamed, Raw: x.h.rawPolicy,
+		ClientSessionID:   oneValue(h, "X-Session-Id"),
+		UpstreamAttempted: x.attempted, ResponseSource: x.source, UpstreamStatus: x.upstreamStatus, LocalReason: x.localReason,
+		Method: x.in.Method, Path: x.route.Path, Query: redactQuery(x.in.URL.RawQuery), Stream: stream,
+		Outcome: x.ending.outcome, Finish: x.summary.Finish,
+		Client:       clientOf(h),
+		RequestBytes: x.requestBytes.Load(), ResponseBytes: x.responseBytes(),
+	}
+	if x.attempted {
+		model := x.summary.Model
+		if model == "" {
+			model = asked
+		}
+		r.Upstream = &capture.Upstream{Dialect: string(x.upstreamDialect()), Path: x.route.Path, Status: x.upstreamStatus, Model: model}
+	}
+	if u := x.summary.Usage; u != dialect.NoUsage() {
+		r.Usage = &capture.Usage{Prompt: u.Prompt, Completion: u.Completion, Cached: u.Cached, Reasoning: u.Reasoning}
+	}
+	if x.request != nil && !x.uploaded.Load() && !x.request.Truncated() {
+		r.Truncated = append(r.Truncated, "request") // the client broke off, or was answered before it was done
+	}
+	if x.gate != nil && x.gate.decoded != nil && x.gate.decoded.blind {
+		r.Truncated = append(r.Truncated, "response") // what could not be decoded is missing
+	}
+	x.request, x.response = nil, nil
+	return r
+}
+
+// asked reads from the request which model was asked for, and whether for a stream.
+func (x *exchange) asked(request *capture.Copy) (model string, stream bool) {
+	if request == nil || !request.IsObject() {
+		return "", false
+	}
+	body, ok := request.Bytes()
+	if !ok {
+		return "", x.streamed
+	}
+	return x.dialect.ReadRequest(bytes.TrimPrefix(body, []byte("\ufeff")))
+}
+
+// ttft is the time to the first content of a stream, to the first byte of anything else; negative when there was none.
+func (x *exchange) ttft() time.Duration {
+	at := x.firstByte
+	if x.streamed {
+		at = x.firstWord
+	}
+	if at == 0 {
+		return -1
+	}
+	return at
+}
+
+// responseBytes is what the client was sent of the body, or will have been once the held end is released.
+func (x *exchange) responseBytes() int64 {
+	if x.gate != nil && x.situation != situationClientGone {
+		return x.gate.total
+	}
+	return x.out.bytes + x.localBytes
+}
+
+// release gives the copies back where no record takes them.
+func (x *exchange) release() {
+	for _, c := range []*capture.Copy{x.request, x.response} {
+		if c != nil {
+			c.Release()
+		}
+	}
+	x.request, x.response = nil, nil
+}

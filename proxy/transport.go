@@ -1,0 +1,57 @@
+package proxy
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+)
+
+// maxHeadBytes bounds the head of an upstream's answer, its 1xx heads included.
+const maxHeadBytes = 1 << 20
+
+// newTransport is the one connection pool to the upstream.
+func newTransport(connIdle time.Duration) *http.Transport {
+	return &http.Transport{
+		// No proxy from the environment: nothing but the configured upstream is ever dialled.
+		Proxy:       nil,
+		DialContext: (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		// The standard 2 idle connections a host cause reconnect storms against a single upstream.
+		MaxIdleConns:        4096,
+		MaxIdleConnsPerHost: 4096,
+		IdleConnTimeout:     connIdle,
+		TLSHandshakeTimeout: 10 * time.Second,
+		// The client's Accept-Encoding is forwarded as sent; the transport must neither add one nor undo the answer's.
+		DisableCompression:     true,
+		MaxResponseHeaderBytes: maxHeadBytes,
+		// One read takes many events of a fast stream, and each read is a write to the client. What is written is a head and
+		// a small body; a larger one bypasses the buffer.
+		ReadBufferSize:  32 << 10,
+		WriteBufferSize: 8 << 10,
+		// A non-nil empty map keeps HTTP/2 off for https upstreams.
+		TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{},
+	}
+}
+
+// RoundTrip is the exchange's own seam between ReverseProxy and the shared transport: it waits for a slot at the upstream
+// where their number is bounded, and watches the upstream's silence from then on.
+func (x *exchange) RoundTrip(r *http.Request) (*http.Response, error) {
+	if x.h.slots != nil && x.model() {
+		// Weighted serves its waiters in the order of their arrival.
+		began := x.elapsed()
+		err := x.h.slots.Acquire(r.Context(), 1)
+		x.waited += x.elapsed() - began
+		if err != nil {
+			return nil, fmt.Errorf("wait for a slot at the upstream: %w", context.Cause(r.Context()))
+		}
+		x.slot = true // given back by finish
+	}
+	x.attempted = true
+	x.sentAt = x.elapsed()
+	x.watch.begin()
+	res, err := x.h.transport.RoundTrip(r)
+	x.watch.end()
+	return res, err
+}

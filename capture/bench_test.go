@@ -18,7 +18,7 @@ import (
 func BenchmarkAppend(b *testing.B) {
 	request := `{"text":"` + strings.Repeat("0123456789abcde ", 512) + `"}`
 	for _, many := range []bool{true, false} {
-		for _, writers := range []int{1, 16, 256} {
+		for _, writers := range []int{1, 16, 64, 256} {
 			name := fmt.Sprintf("one-rollout/writers=%d", writers)
 			if many {
 				name = fmt.Sprintf("rollouts=%d/writers=%d", writers, writers)

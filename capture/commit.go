@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"sync"
 	"syscall"
@@ -15,9 +13,7 @@ import (
 )
 
 const (
-	batchMax    = 4 << 20 // bytes of lines in one batch, except that one line is always a batch
-	lockPause   = 200 * time.Microsecond
-	lockPauseTo = 5 * time.Millisecond
+	batchMax = 4 << 20 // bytes of lines in one batch, except that one line is always a batch
 
 	// Whoever waits for a lock looks for it now and then, so a rollout that is written without a break on a slow disk would
 	// never be free at the right moment. Behind a batch that held the lock for longer than courteous, the next one lets it go
@@ -57,7 +53,7 @@ func (s *Store) enqueue(e *entry) error {
 	r.seq++
 	if s.pending > 0 && s.pending+e.line.size > s.o.Pending {
 		if !r.busy {
-			s.rollouts.rest(r)
+			s.rollouts.rest(r) // what is kept for the one that is forgotten is closed in a moment, and not with mu held
 		}
 		return ErrFull
 	}
@@ -87,13 +83,18 @@ func (s *Store) drain(r *rollout) {
 // next takes a batch from the queue; nil ends the committer.
 func (s *Store) next(r *rollout) *batch {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	if len(r.queue) == 0 {
 		r.busy = false
-		s.rollouts.rest(r)
+		old := s.rollouts.rest(r)
+		s.mu.Unlock()
+		if old != nil {
+			s.kept.drop(dataPath(s.o.Dir, old.id))
+		}
 		return nil
 	}
-	b := &batch{r: r}
+	defer s.mu.Unlock()
+	b := &r.batch
+	*b = batch{r: r}
 	n := 0
 	for n < len(r.queue) && (n == 0 || b.bytes+r.queue[n].line.size <= batchMax) {
 		b.bytes += r.queue[n].line.size
@@ -140,6 +141,7 @@ func (s *Store) acknowledge(b *batch, err error) {
 	for _, e := range b.entries {
 		close(e.done) // last: who waits may look at Trouble and the counters
 	}
+	b.entries = nil // an idle rollout does not hold on to them
 }
 
 // commitFile is the commitFunc that appends to the rollout's own file.
@@ -150,16 +152,20 @@ func (s *Store) acknowledge(b *batch, err error) {
 func (s *Store) commitFile(b *batch) error {
 	path := dataPath(s.o.Dir, b.r.id)
 	time.Sleep(time.Until(b.r.free))
-	wait, cancel := context.WithTimeoutCause(s.quit, s.o.GiveUp, ErrLocked)
-	defer cancel()
+	giveUp := time.Now().Add(s.o.GiveUp)
 	for {
-		f, st, err := s.lock(wait, path)
+		l, err := s.lock(giveUp, path)
 		if err != nil {
 			return err
 		}
 		began := time.Now()
-		again, err := s.writeLocked(b, path, f, st)
-		f.Close() // its error says nothing about what Sync has promised
+		again, err := s.writeLocked(b, path, l.file, l.info)
+		if err != nil || again {
+			l.Close()
+		} else {
+			l.lock.Close() // its error says nothing about what Sync has promised
+			s.kept.put(path, l.file, l.info)
+		}
 		if held := time.Since(began); held > courteous {
 			b.r.free = time.Now().Add(min(held/courtesy, courtesyTo))
 		}
@@ -170,47 +176,13 @@ func (s *Store) commitFile(b *batch) error {
 }
 
 // lock opens and locks the file that the path names, without holding any of the tokens for writing.
-func (s *Store) lock(wait context.Context, path string) (file, fs.FileInfo, error) {
+func (s *Store) lock(giveUp time.Time, path string) (*locked, error) {
 	began := time.Now()
-	f, st, err := lockNamed(wait, s.fs, path, true)
+	l, err := waitLock(s.quit, giveUp, s.fs, path, true, s.kept)
 	if err == nil && s.o.Observe.LockWait != nil {
 		s.o.Observe.LockWait(time.Since(began))
 	}
-	return f, st, err
-}
-
-// lockNamed returns the locked file that the path names, created with its directory when create is set. It asks again and
-// again while somebody else holds the lock, with growing pauses, until wait ends.
-func lockNamed(wait context.Context, fsys files, path string, create bool) (file, fs.FileInfo, error) {
-	for pause := lockPause; ; {
-		if wait.Err() != nil {
-			return nil, nil, context.Cause(wait)
-		}
-		f, err := fsys.open(path, create)
-		switch {
-		case err == nil:
-			st, err := f.Stat()
-			if err != nil {
-				f.Close()
-				return nil, nil, err
-			}
-			return f, st, nil
-		case errors.Is(err, errLocked), errors.Is(err, errMoved):
-		case create && errors.Is(err, fs.ErrNotExist): // the folder is gone
-			if err := fsys.mkdir(filepath.Dir(path)); err != nil {
-				return nil, nil, err
-			}
-		default:
-			return nil, nil, err
-		}
-		t := time.NewTimer(pause/2 + rand.N(pause)) // not in step with the other waiters
-		select {
-		case <-t.C:
-		case <-wait.Done():
-			t.Stop()
-		}
-		pause = min(pause*3/2, lockPauseTo)
-	}
+	return l, err
 }
 
 // writeLocked writes the batch to the locked file f, whose size is in st. again says that the file lost its name meanwhile.
@@ -223,9 +195,12 @@ func (s *Store) writeLocked(b *batch, path string, f file, st fs.FileInfo) (agai
 	defer func() { <-s.syncs }()
 	began := time.Now()
 	old := st.Size()
-	heal, err := torn(f, old)
-	if err != nil {
-		return false, err
+	heal := false
+	if b.r.seen != identify(st, old) { // else it ends where we ended it, with a newline
+		var err error
+		if heal, err = torn(f, old); err != nil {
+			return false, err
+		}
 	}
 	written, err := s.writeBatch(f, b, heal)
 	if err != nil {
@@ -262,8 +237,11 @@ func (s *Store) writeLocked(b *batch, path string, f file, st fs.FileInfo) (agai
 }
 
 func (s *Store) sync(f file) error {
-	began := time.Now()
-	err := f.Sync()
+	var began time.Time
+	err := s.convoy.do(func() error {
+		began = time.Now()
+		return f.Sync()
+	})
 	if s.o.Observe.Fsync != nil {
 		s.o.Observe.Fsync(time.Since(began))
 	}

@@ -29,6 +29,9 @@
 //   - A non-empty body that is no JSON object, or was cut, is text in request_raw or response_raw, with U+FFFD for what is not
 //     UTF-8. The text of an event stream is always kept there, beside its folded object. RawAlways keeps every text, RawNever
 //     none.
+//   - A line never becomes longer than MaxLine. A text takes at most five quarters of its copy's Max, or 1 MiB where that is
+//     more, escapes counted: what is behind is cut off between two characters. All members together are bounded, too, text
+//     first. Whatever was cut, by the copy or by the line, is named in rolltap.truncated.
 //   - rolltap.writer and rolltap.seq: a writer is one unbroken memory of a rollout, six random characters made by Open. seq
 //     counts up by one from 1 under it, in the order of the lines, so a gap proves a lost record. A store remembers its last
 //     16,384 idle rollouts; once it has had to forget one, rollouts that it meets anew get the writer with "-" and a number
@@ -40,11 +43,15 @@
 // queued takes all of it as the next batch:
 //
 //	lock ─▶ is it the file that the path names? ─▶ last byte: torn? ─▶ one write ─▶ fsync ─▶ new file: fsync of the folder
-//	     ─▶ does the path still name it? ─▶ unlock, close ─▶ acknowledge the batch
+//	     ─▶ does the path still name it? ─▶ unlock ─▶ acknowledge the batch
 //
 // Whatever comes while one fsync runs is the next batch; there are no timers. Lines longer than 1 MiB are streamed into the
-// file instead of being built. At most Options.Syncs batches are written at a time. Nothing is kept open between batches,
-// so a folder can be cleared, replaced or remounted, and an error is never carried over.
+// file instead of being built. At most Options.Syncs batches are written at a time.
+//
+// The lock is opened by its path for every batch. The descriptor that is written to may be one that was kept: when the locked
+// file has a name and is the one that the descriptor has open, since a descriptor keeps its file's number from being used
+// again. At most Options.Files are kept, for 300 ms after their last batch, so that a quiet store has nothing open and its
+// volume can be remounted; one that had an error is closed at once, so that an error is never carried over.
 //
 // # Lock protocol
 //

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"cmp"
 	"io"
 	"slices"
 	"strconv"
@@ -32,20 +33,21 @@ type line struct {
 type cut struct {
 	at   int
 	body *Copy
-	text bool // as escaped text between quotes; else as the compacted JSON value
+	text int64 // so many bytes of it as escaped text between quotes; 0 is all as the compacted JSON value
 }
 
 // encode makes the line of r. It reads each copy once to judge it, and once more to copy it in when the line is small.
 // The line then owns r. An error means that a spool file could not be read again; r is still the caller's.
 func encode(r *Record, dst []byte) (*line, error) {
-	e := encoder{b: dst, inline: estimate(r) <= inlineMax, r: r}
+	e := encoder{b: dst, inline: estimate(r) <= inlineMax, r: r, room: MaxLine - restMax}
+	e.allot()
 	e.record()
 	if e.err != nil {
 		return nil, e.err
 	}
 	l := &line{buf: e.b, hole: e.hole, cuts: e.cuts, record: r, size: int64(len(e.b)) + holeSpace}
 	for _, c := range e.cuts {
-		l.size += c.body.Len()
+		l.size += cmp.Or(c.text, c.body.Len())
 	}
 	if e.inline {
 		r.release()
@@ -93,8 +95,8 @@ func (l *line) writeTo(w io.Writer, scratch []byte) error {
 		}
 		at = c.at
 		var err error
-		if c.text {
-			err = c.body.writeText(w, scratch)
+		if c.text > 0 {
+			err = c.body.writeText(w, scratch, c.text)
 		} else {
 			err = c.body.writeCompact(w, scratch)
 		}
@@ -128,12 +130,16 @@ type encoder struct {
 	hole   int
 	cuts   []cut
 	err    error // the first of reading a copy
+
+	// What there is room for, see allot.
+	request, response share
+	fold              bool
+	room              int64    // bytes of the line that are not spoken for
+	lost              []string // members that are cut because there was no room
 }
 
 func (e *encoder) record() {
 	r := e.r
-	reqObject, respObject := isObject(r.Request), !r.Streamed && isObject(r.Response)
-
 	e.raw(`{"model_call_id":`)
 	e.str(r.CallID)
 	e.raw(`,"dialect":`)
@@ -163,12 +169,12 @@ func (e *encoder) record() {
 	e.raw(`,"error_category":`)
 	e.strOrNull(r.ErrorCategory)
 	e.raw(`,"request":`)
-	e.object(r.Request, reqObject)
+	e.object(r.Request, e.request.object)
 	e.raw(`,"response":`)
-	if r.Streamed {
+	if e.fold {
 		e.folded(r.Folded)
 	} else {
-		e.object(r.Response, respObject)
+		e.object(r.Response, e.response.object)
 	}
 	if r.ClientSessionID != "" {
 		e.raw(`,"client_session_id":`)
@@ -182,8 +188,8 @@ func (e *encoder) record() {
 	e.intOrNull(r.UpstreamStatus)
 	e.raw(`,"local_response_reason":`)
 	e.strOrNull(r.LocalReason)
-	e.text(`,"request_raw":`, r.Request, reqObject)
-	e.text(`,"response_raw":`, r.Response, respObject)
+	e.text(`,"request_raw":"`, r.Request, e.request.text)
+	e.text(`,"response_raw":"`, r.Response, e.response.text)
 	e.ours()
 	e.raw("}\n")
 }
@@ -240,7 +246,7 @@ func (e *encoder) ours() {
 	e.raw(`,"response_bytes":`)
 	e.b = strconv.AppendInt(e.b, r.ResponseBytes, 10)
 	e.raw(`,"truncated":[`)
-	for i, name := range truncated(r) {
+	for i, name := range e.truncated() {
 		if i > 0 {
 			e.raw(`,`)
 		}
@@ -262,29 +268,45 @@ func (e *encoder) upstream(u *Upstream) {
 	e.intOrNull(u.Status)
 	e.raw(`,"model":`)
 	e.str(u.Model)
-	e.upstreamBody(`,"request`, u.Request)
-	e.upstreamBody(`,"response`, u.Response)
+	e.upstreamBody("request", u.Request)
+	e.upstreamBody("response", u.Response)
 	e.raw(`}`)
 }
 
-// upstreamBody writes a body of the upstream side: compacted JSON, or text when it is none.
+// upstreamBody writes a body of the upstream side: compacted JSON, or text when it is none or too long.
 func (e *encoder) upstreamBody(name string, body []byte) {
 	if len(body) == 0 {
 		return
 	}
-	e.raw(name)
 	mark := len(e.b)
-	e.raw(`":`)
-	if e.compact(body) != jsonx.KindInvalid {
-		return
+	e.raw(`,"`)
+	e.raw(name)
+	if int64(len(body)) <= e.room {
+		e.raw(`":`)
+		if e.compact(body) != jsonx.KindInvalid {
+			e.room -= int64(len(body))
+			return
+		}
+		e.b = e.b[:mark+len(`,"`)+len(name)]
 	}
-	e.b = e.b[:mark]
 	if e.r.Raw == RawNever {
 		e.raw(`":null`)
 		return
 	}
+	f := fitter{left: min(e.room, textMax(int64(len(body))))}
+	for p := range slices.Chunk(body, fitPiece) {
+		if f.add(p) != nil {
+			break
+		}
+	}
+	keep := f.end(int64(len(body)))
+	if keep < int64(len(body)) {
+		e.lost = append(e.lost, "upstream."+name)
+	}
 	e.raw(`_raw":"`)
-	e.escaped(body)
+	mark = len(e.b)
+	e.escaped(body[:keep])
+	e.room -= int64(len(e.b) - mark)
 	e.raw(`"`)
 }
 
@@ -323,19 +345,18 @@ func (e *encoder) object(c *Copy, object bool) {
 	}
 }
 
-// text writes a raw member when the policy wants it for this body.
-func (e *encoder) text(name string, c *Copy, object bool) {
-	if c == nil || c.Len() == 0 || e.r.Raw == RawNever || object && e.r.Raw != RawAlways {
+// text writes a raw member with the first n bytes of the copy; there is none when n is 0.
+func (e *encoder) text(name string, c *Copy, n int64) {
+	if n == 0 {
 		return
 	}
 	e.raw(name)
-	e.raw(`"`)
 	switch {
 	case e.err != nil:
 	case e.inline:
-		e.b, e.err = c.appendText(e.b)
+		e.b, e.err = c.appendText(e.b, n)
 	default:
-		e.cuts = append(e.cuts, cut{at: len(e.b), body: c, text: true})
+		e.cuts = append(e.cuts, cut{at: len(e.b), body: c, text: n})
 	}
 	e.raw(`"`)
 }
@@ -343,7 +364,7 @@ func (e *encoder) text(name string, c *Copy, object bool) {
 // folded writes the folded response, null unless it is a JSON object.
 func (e *encoder) folded(b []byte) {
 	mark := len(e.b)
-	if len(b) == 0 || e.compact(b) != jsonx.KindObject {
+	if e.compact(b) != jsonx.KindObject {
 		e.b = append(e.b[:mark], `null`...)
 	}
 }
@@ -390,23 +411,6 @@ func (e *encoder) intOrNull(n int) {
 }
 
 func isObject(c *Copy) bool { return c != nil && c.IsObject() }
-
-// truncated lists the cut copies, each once.
-func truncated(r *Record) []string {
-	var names []string
-	if r.Request != nil && r.Request.Truncated() {
-		names = append(names, "request")
-	}
-	if r.Response != nil && r.Response.Truncated() {
-		names = append(names, "response")
-	}
-	for _, name := range r.Truncated {
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
 
 // appendUnix appends seconds since 1970 with microseconds, and always a fraction: readers take the type from it.
 func appendUnix(dst []byte, t time.Time) []byte {

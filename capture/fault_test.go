@@ -22,7 +22,9 @@ type faults struct {
 	short    atomic.Int32 // bytes that a failing write writes all the same
 	slow     atomic.Int64 // nanoseconds of a sync
 	dirSyncs atomic.Int32
-	onSync   func() // called before a sync, by the test that set it alone
+	opens    atomic.Int32 // of data files
+	files    atomic.Int32 // that are open
+	onSync   func()       // called before a sync, by the test that set it alone
 }
 
 func hit(n *atomic.Int32) bool {
@@ -42,15 +44,26 @@ type faultFile struct {
 	f *faults
 }
 
-func (f *faults) open(path string, create bool) (file, error) {
+func (h *faultFile) Close() error {
+	h.f.files.Add(-1)
+	return h.file.Close()
+}
+
+func (f *faults) lock(path string, create bool) (lock, error) {
 	if hit(&f.failOpen) {
 		return nil, &os.PathError{Op: "open", Path: path, Err: syscall.EROFS}
 	}
-	h, err := f.osFiles.open(path, create)
+	return f.osFiles.lock(path, create)
+}
+
+func (f *faults) data(path string) (file, error) {
+	f.opens.Add(1)
+	h, err := f.osFiles.data(path)
 	if err != nil {
 		return nil, err
 	}
-	return faultFile{h, f}, nil
+	f.files.Add(1)
+	return &faultFile{file: h, f: f}, nil
 }
 
 func (f *faults) mark(path string, line []byte) error {
@@ -76,7 +89,7 @@ func (f *faults) syncDir(dir string) error {
 	return f.osFiles.syncDir(dir)
 }
 
-func (h faultFile) Write(p []byte) (int, error) {
+func (h *faultFile) Write(p []byte) (int, error) {
 	if hit(&h.f.failWrite) {
 		n, _ := h.file.Write(p[:min(len(p), int(h.f.short.Load()))])
 		return n, syscall.ENOSPC
@@ -84,7 +97,7 @@ func (h faultFile) Write(p []byte) (int, error) {
 	return h.file.Write(p)
 }
 
-func (h faultFile) Sync() error {
+func (h *faultFile) Sync() error {
 	if h.f.onSync != nil {
 		h.f.onSync()
 	}
@@ -95,7 +108,7 @@ func (h faultFile) Sync() error {
 	return h.file.Sync()
 }
 
-func (h faultFile) Truncate(n int64) error {
+func (h *faultFile) Truncate(n int64) error {
 	if hit(&h.f.failTruncate) {
 		return syscall.EIO
 	}
@@ -142,6 +155,9 @@ func TestFaults(t *testing.T) {
 			}
 			if s.Trouble() != nil {
 				t.Errorf("trouble after a success is %v", s.Trouble())
+			}
+			if n := f.opens.Load(); n != 2 && c.name != "open" || f.files.Load() != 1 {
+				t.Errorf("opened %d times, %d are open: a descriptor that failed is not used again", n, f.files.Load())
 			}
 			got := readBack(t, s.o.Dir, "r")
 			if len(got.records) != c.records || got.damaged != c.damaged || got.calls()["after"] != 1 || got.calls()["before"] != 1 {

@@ -6,17 +6,20 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/gofrs/flock"
+	"golang.org/x/sys/unix"
 )
 
 // files is the file system as the store sees it. It exists so that tests can let the next call fail; osFiles is the real
 // one. All methods are safe for concurrent use.
 type files interface {
-	// open takes the exclusive lock of the file that the path names, opens it for appending, and creates it when create is
-	// set. It never waits: errLocked means that somebody else holds the lock, errMoved that the path named another file once
-	// the lock was ours.
-	open(path string, create bool) (file, error)
+	// lock takes the exclusive lock of the file that the path names, which it creates when create is set. It never waits:
+	// errLocked means that somebody else holds the lock.
+	lock(path string, create bool) (lock, error)
+	// data opens a file for reading and appending.
+	data(path string) (file, error)
 	// mark appends a line to an incomplete marker, which it creates. It takes no lock and returns before that is durable.
 	mark(path string, line []byte) error
 	// syncMark makes the content of a marker durable.
@@ -29,8 +32,17 @@ type files interface {
 	syncDir(dir string) error
 }
 
-// file is a data file whose lock we hold.
+// lock is the lock of a data file, and a descriptor of its own.
+type lock interface {
+	// Stat tells which file is locked.
+	Stat() (fs.FileInfo, error)
+	// Close gives back the lock.
+	Close() error
+}
+
+// file is a descriptor of a data file. It is used by who holds the lock.
 type file interface {
+	syscall.Conn
 	// Write appends. After an error any part of p may have been written.
 	Write(p []byte) (int, error)
 	ReadAt(p []byte, off int64) (int, error)
@@ -39,7 +51,6 @@ type file interface {
 	// Sync returns nil only when all that was written is durable. After an error it must not be asked again: the system may
 	// have dropped the pages and would say yes the second time.
 	Sync() error
-	// Close gives back lock and descriptor.
 	Close() error
 }
 
@@ -50,44 +61,44 @@ var (
 
 type osFiles struct{}
 
-func (osFiles) open(path string, create bool) (file, error) {
+func (osFiles) lock(path string, create bool) (lock, error) {
 	flag := os.O_RDWR
 	if create {
 		flag |= os.O_CREATE
 	}
 	l := flock.New(path, flock.SetFlag(flag), flock.SetPermissions(fileMode))
 	ok, err := l.TryLock()
+	if err == nil && !ok {
+		err = errLocked
+	}
 	if err != nil {
 		return nil, err
 	}
-	if !ok {
-		return nil, errLocked
-	}
-	// The lock keeps its descriptor to itself, so the file is opened a second time. That is also the proof that the path
-	// still names the file that was locked.
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
+	return l, nil
+}
+
+// open is one attempt to lock and open a file.
+func (fsys osFiles) open(path string, create bool) (file, error) {
+	l, err := tryLock(fsys, path, create, nil)
 	if err != nil {
-		l.Unlock()
-		if create && errors.Is(err, fs.ErrNotExist) {
-			err = errMoved
+		return nil, err
+	}
+	return l, nil
+}
+
+// data does without os.OpenFile, which looks what kind of file it is and tries the poller: most rollouts are quiet for
+// seconds between two calls, so that a data file is opened about as often as it is written to.
+func (osFiles) data(path string) (file, error) {
+	for {
+		fd, err := unix.Open(path, unix.O_RDWR|unix.O_APPEND|unix.O_CLOEXEC, 0)
+		switch err {
+		case nil:
+			return os.NewFile(uintptr(fd), path), nil
+		case unix.EINTR:
+		default:
+			return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 		}
-		return nil, err
 	}
-	w := lockedFile{f, l}
-	locked, err := l.Stat()
-	if err != nil {
-		w.Close()
-		return nil, err
-	}
-	have, err := f.Stat()
-	if err == nil && !os.SameFile(locked, have) {
-		err = errMoved
-	}
-	if err != nil {
-		w.Close()
-		return nil, err
-	}
-	return w, nil
 }
 
 func (osFiles) mark(path string, line []byte) error {
@@ -111,37 +122,6 @@ func (osFiles) syncMark(path string) error {
 func (osFiles) stat(path string) (fs.FileInfo, error) { return os.Stat(path) }
 func (osFiles) mkdir(dir string) error                { return mkdirDurable(dir) }
 func (osFiles) syncDir(dir string) error              { return syncDir(dir) }
-
-type lockedFile struct {
-	*os.File
-	lock *flock.Flock
-}
-
-func (f lockedFile) Close() error {
-	return errors.Join(f.File.Close(), f.lock.Unlock())
-}
-
-// named reports whether the path names the file whose Stat is st: somebody without regard for the lock may have removed,
-// replaced or moved it.
-func named(fsys files, path string, st fs.FileInfo) (bool, error) {
-	now, err := fsys.stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil && os.SameFile(st, now), err
-}
-
-// torn reports whether a file of this size ends without a newline: somebody died, or ran out of space, inside a write.
-func torn(f file, size int64) (bool, error) {
-	if size == 0 {
-		return false, nil
-	}
-	var last [1]byte
-	if _, err := f.ReadAt(last[:], size-1); err != nil {
-		return false, fmt.Errorf("look at the last byte: %w", err)
-	}
-	return last[0] != '\n', nil
-}
 
 func syncDir(dir string) error {
 	d, err := os.Open(dir)

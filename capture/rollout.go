@@ -35,8 +35,9 @@ type rollout struct {
 	idle   *list.Element
 
 	// The committer's own.
-	seen identity  // the file whose directory entry is durable, as it was left
-	free time.Time // until then the lock is left to others
+	batch batch     // the one that is being written
+	seen  identity  // the file whose directory entry is durable, as it was left
+	free  time.Time // until then the lock is left to others
 }
 
 // identity says whether a file is the one that was written to last time. Inode numbers are used again at once, so the file
@@ -84,15 +85,18 @@ func (s *rolloutSet) get(id string) *rollout {
 	return r
 }
 
-// rest puts a rollout to the idle ones and forgets the one that has been idle for longest when they are too many.
-func (s *rolloutSet) rest(r *rollout) {
+// rest puts a rollout to the idle ones and forgets the one that has been idle for longest when they are too many; that one is
+// returned.
+func (s *rolloutSet) rest(r *rollout) *rollout {
 	r.queue = nil
 	r.idle = s.idle.PushBack(r)
-	if s.idle.Len() > s.max {
-		old := s.idle.Remove(s.idle.Front()).(*rollout)
-		delete(s.byID, old.id)
-		s.evictions++
+	if s.idle.Len() <= s.max {
+		return nil
 	}
+	old := s.idle.Remove(s.idle.Front()).(*rollout)
+	delete(s.byID, old.id)
+	s.evictions++
+	return old
 }
 
 // Buffers of small lines, and of batches, are used again; what is larger than pooledBuf is left to the garbage collector.

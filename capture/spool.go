@@ -2,7 +2,9 @@ package capture
 
 import (
 	"io"
+	"math/bits"
 	"os"
+	"sync"
 	"sync/atomic"
 
 	"rolltap/internal/jsonx"
@@ -12,8 +14,39 @@ import (
 const spoolTail = 32 << 10
 
 // Budget is memory, in bytes, that the copies of a process may hold together. Its methods accept a nil Budget, which has
-// no bound.
-type Budget struct{ left atomic.Int64 }
+// no bound. It also keeps the memory of released copies for the next ones.
+type Budget struct {
+	left atomic.Int64
+	used [reuseClasses]sync.Pool // of *[]byte with a capacity of reuseFrom << class
+}
+
+const (
+	reuseFrom    = 1 << 10
+	reuseClasses = 11 // up to 1 MiB
+)
+
+// reuse returns memory for at least size bytes, from a released copy where there is some.
+func (b *Budget) reuse(size int) []byte {
+	class := bits.Len(uint((size - 1) / reuseFrom))
+	if class >= reuseClasses {
+		return make([]byte, 0, size)
+	}
+	if b != nil {
+		if m, ok := b.used[class].Get().(*[]byte); ok {
+			return (*m)[:0]
+		}
+	}
+	return make([]byte, 0, reuseFrom<<class)
+}
+
+// recycle takes memory that nobody looks at any more.
+func (b *Budget) recycle(mem []byte) {
+	class := bits.Len(uint((cap(mem) - 1) / reuseFrom))
+	if b == nil || class >= reuseClasses || cap(mem) != reuseFrom<<class {
+		return
+	}
+	b.used[class].Put(&mem)
+}
 
 // NewBudget returns a budget of total bytes. With 0 it never gives: every copy beyond a few hundred bytes is a file.
 func NewBudget(total int64) *Budget {
@@ -91,39 +124,39 @@ func (c *Copy) appendCompact(dst []byte) ([]byte, error) {
 		return append(dst, b...), nil
 	}
 	var v jsonx.Compactor
-	err := c.each(func(p []byte) (err error) {
+	err := c.each(c.Len(), func(p []byte) (err error) {
 		dst, err = v.Append(dst, p)
 		return err
 	})
 	return dst, err
 }
 
-// appendText appends the copy as the inside of a JSON string.
-func (c *Copy) appendText(dst []byte) ([]byte, error) {
+// appendText appends the first n bytes of the copy as the inside of a JSON string.
+func (c *Copy) appendText(dst []byte, n int64) ([]byte, error) {
 	var t jsonx.TextEscaper
-	err := c.each(func(p []byte) error {
+	err := c.each(n, func(p []byte) error {
 		dst = t.Append(dst, p)
 		return nil
 	})
 	return t.Finish(dst), err
 }
 
-// each hands the copy to use, in one piece when it is in memory.
-func (c *Copy) each(use func([]byte) error) error {
+// each hands the first n bytes of the copy to use, in one piece when they are in memory.
+func (c *Copy) each(n int64, use func([]byte) error) error {
 	if b, ok := c.Bytes(); ok {
-		return use(b)
+		return use(b[:min(n, int64(len(b)))])
 	}
-	return c.pieces(make([]byte, min(pieceSize, c.Len()+1)), use)
+	return c.pieces(make([]byte, min(pieceSize, n+1)), n, use)
 }
 
 // writeCompact is appendCompact into w, piece by piece.
 func (c *Copy) writeCompact(w io.Writer, scratch []byte) error {
 	if c.isTight() {
-		return c.pieces(scratch, func(p []byte) error { _, err := w.Write(p); return err })
+		return c.pieces(scratch, c.Len(), func(p []byte) error { _, err := w.Write(p); return err })
 	}
 	var v jsonx.Compactor
 	var out []byte
-	return c.pieces(scratch, func(p []byte) (err error) {
+	return c.pieces(scratch, c.Len(), func(p []byte) (err error) {
 		if out, err = v.Append(out[:0], p); err == nil {
 			_, err = w.Write(out)
 		}
@@ -132,10 +165,10 @@ func (c *Copy) writeCompact(w io.Writer, scratch []byte) error {
 }
 
 // writeText is appendText into w, piece by piece.
-func (c *Copy) writeText(w io.Writer, scratch []byte) error {
+func (c *Copy) writeText(w io.Writer, scratch []byte, n int64) error {
 	var t jsonx.TextEscaper
 	var out []byte
-	err := c.pieces(scratch, func(p []byte) error {
+	err := c.pieces(scratch, n, func(p []byte) error {
 		out = t.Append(out[:0], p)
 		_, err := w.Write(out)
 		return err

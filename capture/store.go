@@ -56,6 +56,8 @@ type Options struct {
 	Pending int64
 	// GiveUp is how long a batch waits for a rollout's lock that somebody else holds. Zero means 30 s.
 	GiveUp time.Duration
+	// Files is how many descriptors of data files may be kept between batches, for 300 ms after the last one. Zero means 256.
+	Files int
 	// Idle is how many rollouts that are not being written are remembered. Zero means 16,384.
 	Idle int
 
@@ -72,6 +74,9 @@ func (o Options) withDefaults() Options {
 	if o.GiveUp <= 0 {
 		o.GiveUp = 30 * time.Second
 	}
+	if o.Files <= 0 {
+		o.Files = 256
+	}
 	if o.Idle <= 0 {
 		o.Idle = 16384
 	}
@@ -86,6 +91,8 @@ type Store struct {
 	commit commitFunc
 	syncs  chan struct{} // a token for each batch that may be written at the same time
 	dir    dirSync
+	convoy convoy
+	kept   *keeper
 	marks  marker
 
 	lines, batches bufPool
@@ -125,6 +132,7 @@ func open(o Options, fsys files) (*Store, error) {
 	s := &Store{o: o.withDefaults(), fs: fsys}
 	s.commit = s.commitFile
 	s.syncs = make(chan struct{}, s.o.Syncs)
+	s.kept = newKeeper(s.o.Files, &s.wg)
 	s.quit, s.abandon = context.WithCancelCause(context.Background())
 	s.dir.sync = func() error { return fsys.syncDir(dir) }
 	s.rollouts = newRolloutSet(newWriter(), s.o.Idle)
@@ -250,6 +258,7 @@ func (s *Store) Close(ctx context.Context) error {
 	s.closed = true
 	s.mu.Unlock()
 	s.marks.close()
+	s.kept.close()
 
 	defer s.abandon(ErrClosed)
 	joined := make(chan struct{})

@@ -23,6 +23,9 @@ type CopyOptions struct {
 	Max int64
 	// Dir is the folder of spool files. Empty means os.TempDir.
 	Dir string
+	// Reuse lets later copies of the same Budget have this one's memory once it is released or grown out of: nobody may keep
+	// what Bytes returned.
+	Reuse bool
 	// Budget bounds the memory of all copies together; a copy that it refuses moves to a file at once. Nil is no bound.
 	Budget *Budget
 }
@@ -128,10 +131,34 @@ func (c *Copy) grow(n int) bool {
 	if size > firstGrowth && !c.take(int64(size)) {
 		return false
 	}
-	mem := make([]byte, len(c.mem), size)
-	copy(mem, c.mem)
-	c.mem = mem
+	c.move(size)
 	return true
+}
+
+// move puts what is in memory into memory for size bytes.
+func (c *Copy) move(size int) {
+	old := c.mem
+	if c.o.Reuse {
+		c.mem = append(c.o.Budget.reuse(size), old...)
+		c.recycle(old)
+		return
+	}
+	c.mem = append(make([]byte, 0, size), old...)
+}
+
+func (c *Copy) recycle(mem []byte) {
+	if c.o.Reuse && cap(mem) > 0 {
+		c.o.Budget.recycle(mem)
+	}
+}
+
+// Expect makes room for n bytes that are known to come, as far as they fit into memory and the budget gives.
+func (c *Copy) Expect(n int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if size := len(c.mem) + int(min(n, c.o.Memory)); c.spool == nil && !c.released && n > 0 && size > cap(c.mem) && int64(size) <= c.o.Memory && c.take(int64(size)) {
+		c.move(size)
+	}
 }
 
 // growTail makes the small buffer in front of the spool file, when the budget gives it.
@@ -265,7 +292,7 @@ func (c *Copy) judge() {
 		return
 	}
 	var v jsonx.Compactor
-	if c.each(v.Check) != nil {
+	if c.each(n, v.Check) != nil {
 		return
 	}
 	kind, err := v.Finish()
@@ -278,13 +305,13 @@ func (c *Copy) isTight() bool {
 	return c.object && c.tight
 }
 
-// pieces hands the copy to use piece by piece; scratch holds one.
-func (c *Copy) pieces(scratch []byte, use func([]byte) error) error {
-	for at := int64(0); ; {
-		n, err := c.readAt(scratch, at)
-		at += int64(n)
-		if n > 0 {
-			if err := use(scratch[:n]); err != nil {
+// pieces hands the first n bytes of the copy to use, piece by piece; scratch holds one.
+func (c *Copy) pieces(scratch []byte, n int64, use func([]byte) error) error {
+	for at := int64(0); at < n; {
+		got, err := c.readAt(scratch[:min(int64(len(scratch)), n-at)], at)
+		at += int64(got)
+		if got > 0 {
+			if err := use(scratch[:got]); err != nil {
 				return err
 			}
 		}
@@ -295,6 +322,7 @@ func (c *Copy) pieces(scratch []byte, use func([]byte) error) error {
 			return err
 		}
 	}
+	return nil
 }
 
 // Release gives back memory, budget and spool file. It may be called more than once.
@@ -305,6 +333,7 @@ func (c *Copy) Release() {
 		return
 	}
 	c.released = true
+	c.recycle(c.mem)
 	c.mem = nil
 	c.give()
 	if c.spool != nil {

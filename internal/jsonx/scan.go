@@ -11,6 +11,16 @@ const (
 	tops = 0x8080808080808080
 )
 
+// escapes finds, exactly, the bytes of w that become longer in a string by a backslash in front, and all others that do not
+// stay as they are or are not ASCII. No sum carries into the byte above.
+func escapes(w uint64) (quotes, others uint64) {
+	const lows = tops - ones
+	low := w & lows
+	quotes = ^((low^ones*'"'+lows)&(low^ones*'\\'+lows) | w) & tops
+	others = (w | ^(low + ones*(0x80-' '))) & tops
+	return quotes, others
+}
+
 // plain returns the index of the first byte of p from i on that ends a run inside a string: a quote, a
 // backslash, a control character or a byte of a multi-byte sequence. It returns len(p) if there is none.
 func plain(p []byte, i int) int {

@@ -1,6 +1,9 @@
 package jsonx
 
 import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
 	"unicode/utf8"
 	"unsafe"
 )
@@ -34,30 +37,83 @@ func AppendEscaped(dst, s []byte) []byte {
 
 // appendText is AppendEscaped, but a sequence that s leaves unfinished is returned.
 func appendText(dst, s []byte) (_, rest []byte) {
-	from := 0
-	for i := 0; ; {
-		if i = plain(s, i); i == len(s) {
-			return append(dst, s[from:]...), nil
+	dst = slices.Grow(dst, len(s)) // nothing becomes shorter
+	for i := 0; i < len(s); {
+		if n := (cap(dst) - len(dst) - slack) / widest; n >= 16 && len(s)-i >= 8 {
+			if dst, i = appendWords(dst, s, i, min(i+n, len(s))); i == len(s) {
+				break
+			}
+		}
+		if from := i; isPlain(s[i]) {
+			i = plain(s[:min(len(s), i+64)], i)
+			dst = append(dst, s[from:i]...)
+			continue
 		}
 		if b := s[i]; b < 0x80 {
-			dst = append(dst, s[from:i]...)
 			dst = appendEscape(dst, b)
 			i++
-			from = i
 			continue
 		}
-		if i = wide(s, i); i == len(s) || s[i] < 0x80 {
-			continue
-		}
-		dst = append(dst, s[from:i]...)
-		n := sequence(s[i:])
-		if n == 0 {
+		switch n := sequence(s[i:]); {
+		case n == 0:
 			return dst, s[i:]
+		case n > 0:
+			dst = append(dst, s[i:i+n]...)
+			i += n
+		default:
+			dst = append(dst, replacement...)
+			i -= n
 		}
-		dst = append(dst, replacement...)
-		i -= n
-		from = i
 	}
+	return dst, nil
+}
+
+const (
+	widest = 6  // bytes of the longest escape
+	slack  = 32 // that appendWords touches behind what it has written
+)
+
+// appendWords appends what s becomes from i on, eight bytes at a time, and returns where it stopped: at end or a little
+// behind it, less than eight bytes before the end of s, or at a sequence that is not whole before end. There is room for
+// widest bytes for each up to end, and for slack more, so that nothing has to be asked for each byte.
+func appendWords(dst, s []byte, i, end int) ([]byte, int) {
+	out := dst[len(dst):cap(dst)]
+	o := 0
+	for i < end && i+8 <= len(s) {
+		w := binary.LittleEndian.Uint64(s[i:])
+		win := (*[slack]byte)(out[o:])
+		binary.LittleEndian.PutUint64(win[:], w)
+		quotes, others := escapes(w)
+		if others == 0 {
+			// Each backslash pushes its byte, and all behind it, on by one. Of eight bytes none gets behind the sixteenth,
+			// which is what the mask tells the compiler.
+			pushed := uint(0)
+			for ; quotes != 0; quotes &= quotes - 1 {
+				k := uint(bits.TrailingZeros64(quotes)) &^ 7
+				at := (pushed + k/8) & 15
+				win[at] = '\\'
+				binary.LittleEndian.PutUint64(win[at+1:], w>>(k&63))
+				pushed++
+			}
+			i += 8
+			o += 8 + int(pushed)
+			continue
+		}
+		k := bits.TrailingZeros64(quotes|others) >> 3
+		i += k
+		o += k
+		if b := s[i]; b < 0x80 {
+			o = len(appendEscape(out[:o], b))
+			i++
+			continue
+		}
+		from := i
+		if i = wide(s[:max(i, end)], i); i == from {
+			break
+		}
+		o += copy(out[o:], s[from:i])
+	}
+	return dst[:len(dst)+o], i
 }
 
 // appendEscape appends the escape of a quote, a backslash or a control character.
@@ -102,6 +158,9 @@ func (e *TextEscaper) Append(dst, p []byte) []byte {
 	}
 	return dst
 }
+
+// Held is how many bytes are kept for the next call: what was appended stands for all bytes but these.
+func (e *TextEscaper) Held() int { return e.n }
 
 // Finish appends what stands for an unfinished sequence and makes e as good as new.
 func (e *TextEscaper) Finish(dst []byte) []byte {

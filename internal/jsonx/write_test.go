@@ -1,6 +1,7 @@
 package jsonx
 
 import (
+	"os"
 	"strings"
 	"testing"
 )
@@ -78,14 +79,25 @@ func BenchmarkAppendString(b *testing.B) {
 		{"plain", strings.Repeat("plain text without anything to escape, ", 1000)},
 		{"scripts", strings.Repeat("東京の天気は晴れです。", 1000)},
 		{"token", " the"},
+		{"stream", recorded(b, "chat-stream-control-characters.sse")},
+		{"responses", recorded(b, "responses-stream-text.sse")},
 	} {
 		b.Run(in.name, func(b *testing.B) {
 			dst := make([]byte, 0, 2*len(in.text)+2)
-			b.SetBytes(int64(len(in.text)))
 			b.ReportAllocs()
+			b.SetBytes(int64(len(in.text)))
 			for b.Loop() {
 				AppendString(dst, in.text)
 			}
 		})
 	}
+}
+
+// recorded is a recorded stream, over and over.
+func recorded(b *testing.B, name string) string {
+	text, err := os.ReadFile("testdata/" + name)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return strings.Repeat(string(text), 10)
 }

@@ -187,12 +187,6 @@ func (s *Store) lock(giveUp time.Time, path string) (*locked, error) {
 
 // writeLocked writes the batch to the locked file f, whose size is in st. again says that the file lost its name meanwhile.
 func (s *Store) writeLocked(b *batch, path string, f file, st fs.FileInfo) (again bool, err error) {
-	select {
-	case s.syncs <- struct{}{}:
-	case <-s.quit.Done():
-		return false, context.Cause(s.quit)
-	}
-	defer func() { <-s.syncs }()
 	began := time.Now()
 	old := st.Size()
 	heal := false
@@ -202,13 +196,25 @@ func (s *Store) writeLocked(b *batch, path string, f file, st fs.FileInfo) (agai
 			return false, err
 		}
 	}
-	written, err := s.writeBatch(f, b, heal)
+	buf := s.batches.get()
+	defer func() { s.batches.put(buf, batchMax+pooledBuf) }()
+	written, buf, data, err := s.writeBatch(f, b, heal, buf)
 	if err != nil {
 		f.Truncate(old) // if this fails, too, the tail is torn and the next batch ends it
 		return false, err
 	}
-	if err := s.sync(f); err != nil {
+	ref, err := s.secure(b, f, st, data)
+	if err != nil {
 		return false, err
+	}
+	if ref != nil {
+		defer func() {
+			if err == nil && !again {
+				ref.applied(b.r.id)
+			} else {
+				ref.forsaken()
+			}
+		}()
 	}
 	gone := false
 	if now := identify(st, old); !b.r.seen.is(now) {
@@ -237,6 +243,12 @@ func (s *Store) writeLocked(b *batch, path string, f file, st fs.FileInfo) (agai
 }
 
 func (s *Store) sync(f file) error {
+	select {
+	case s.syncs <- struct{}{}:
+	case <-s.quit.Done():
+		return context.Cause(s.quit)
+	}
+	defer func() { <-s.syncs }()
 	var began time.Time
 	err := s.convoy.do(func() error {
 		began = time.Now()
@@ -249,18 +261,24 @@ func (s *Store) sync(f file) error {
 }
 
 // writeBatch writes the lines, all small ones that follow each other in one write, with a newline in front when the file
-// ends inside a line. It returns how many bytes it wrote.
-func (s *Store) writeBatch(f file, b *batch, heal bool) (int, error) {
-	buf := s.batches.get()
-	defer func() { s.batches.put(buf, batchMax+pooledBuf) }()
+// ends inside a line. It returns how many bytes it wrote, the buffer that it was lent, and what it wrote when that was one
+// write.
+func (s *Store) writeBatch(f file, b *batch, heal bool, lent []byte) (n int, buf, data []byte, err error) {
+	buf = lent
+	if len(b.entries) == 1 && len(b.entries[0].line.cuts) == 0 && !heal {
+		data = b.entries[0].line.whole()
+		n, err = f.Write(data)
+		return n, buf, data, err
+	}
 	if len(b.entries) > 1 || len(b.entries[0].line.cuts) == 0 {
 		buf = slices.Grow(buf, int(min(b.bytes, batchMax))+1)
 	}
 	if heal {
 		buf = append(buf, '\n')
 	}
-	n := 0
+	pieces := false
 	flush := func() error {
+		pieces = true
 		if len(buf) == 0 {
 			return nil
 		}
@@ -275,7 +293,7 @@ func (s *Store) writeBatch(f file, b *batch, heal bool) (int, error) {
 			continue
 		}
 		if err := flush(); err != nil {
-			return n, err
+			return n, buf, nil, err
 		}
 		c := &countWriter{f: f}
 		w := bufio.NewWriterSize(c, pieceSize)
@@ -285,10 +303,14 @@ func (s *Store) writeBatch(f file, b *batch, heal bool) (int, error) {
 		}
 		n += c.n
 		if err != nil {
-			return n, err
+			return n, buf, nil, err
 		}
 	}
-	return n, flush()
+	if pieces {
+		return n, buf, nil, flush()
+	}
+	n, err = f.Write(buf)
+	return n, buf, buf, err
 }
 
 type countWriter struct {

@@ -22,6 +22,7 @@ const inlineMax = 1 << 20
 type line struct {
 	buf    []byte
 	hole   int   // index in buf where writer and seq belong
+	filled bool  // they are there
 	cuts   []cut // where the content of copies belongs, ascending; none when the line is built in memory
 	writer string
 	seq    int64
@@ -39,7 +40,11 @@ type cut struct {
 // encode makes the line of r. It reads each copy once to judge it, and once more to copy it in when the line is small.
 // The line then owns r. An error means that a spool file could not be read again; r is still the caller's.
 func encode(r *Record, dst []byte) (*line, error) {
-	e := encoder{b: dst, inline: estimate(r) <= inlineMax, r: r, room: MaxLine - restMax}
+	size := estimate(r)
+	e := encoder{b: dst, inline: size <= inlineMax, r: r, room: MaxLine - restMax}
+	if e.inline {
+		e.b = slices.Grow(dst, int(size+size/3)+1<<10) // text grows by its escapes
+	}
 	e.allot()
 	e.record()
 	if e.err != nil {
@@ -75,9 +80,25 @@ func estimate(r *Record) int64 {
 
 // appendTo appends the whole line; only for lines without cuts.
 func (l *line) appendTo(dst []byte) []byte {
+	if l.filled {
+		return append(dst, l.buf...)
+	}
 	dst = append(dst, l.buf[:l.hole]...)
 	dst = l.appendHole(dst)
 	return append(dst, l.buf[l.hole:]...)
+}
+
+// whole fills the hole in place and returns the whole line, which is the line's until release; only for lines without cuts.
+// What stands behind the hole is short.
+func (l *line) whole() []byte {
+	if l.filled {
+		return l.buf
+	}
+	l.filled = true
+	var scratch [holeSpace]byte
+	fill := l.appendHole(scratch[:0])
+	l.buf = slices.Insert(l.buf, l.hole, fill...)
+	return l.buf
 }
 
 func (l *line) appendHole(dst []byte) []byte {

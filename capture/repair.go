@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -17,13 +18,19 @@ import (
 // that is whole gets its newline. Nothing is lost at any moment: a crash leaves the old file, and at worst damaged lines that
 // stand in both places. A file is replaced under its lock, so writers may be at work. found is told what was repaired; the
 // report counts only that. ctx bounds the wait for locks. A file that cannot be repaired does not keep the others from it.
+//
+// A repaired file is another one to a journal, whose entries for it would count as cleared. So Repair replays what dead
+// writers left before it touches anything, and leaves a file alone for which a journal still holds lines.
 func Repair(ctx context.Context, dir string, found func(Finding)) (Report, error) {
 	ids, err := Rollouts(dir)
 	if err != nil {
 		return Report{}, err
 	}
-	v := verifier{dir: dir, found: found, report: Report{Rollouts: len(ids), Found: map[FindingKind]int{}}}
 	var errs []error
+	if err := Replay(ctx, dir, nil); err != nil {
+		errs = append(errs, err)
+	}
+	v := verifier{dir: dir, found: found, report: Report{Rollouts: len(ids), Found: map[FindingKind]int{}}}
 	for _, id := range ids {
 		if err := v.repair(ctx, id); err != nil {
 			errs = append(errs, fmt.Errorf("repair %s: %w", id, err))
@@ -45,6 +52,9 @@ func (v *verifier) repair(ctx context.Context, id string) error {
 		return err
 	}
 	defer lock.Close()
+	if err := owed(v.dir, id); err != nil {
+		return err
+	}
 	lines, err := OpenLines(v.dir, id)
 	if err != nil {
 		return err
@@ -103,6 +113,103 @@ func sound(dir, id string) (bool, error) {
 			return false, err
 		}
 	}
+}
+
+// errOwed keeps Repair from a file.
+var errOwed = errors.New("a journal holds lines that the file lacks; try again when they are replayed")
+
+// owed returns errOwed when a journal, of whoever, holds lines that the file of a rollout should have and has not: another
+// process is about to bring them back. The caller holds the lock of that file, so nobody does so meanwhile.
+func owed(dir, id string) error {
+	entries, err := entriesFor(dir, id)
+	if err != nil || len(entries) == 0 {
+		return err
+	}
+	r := rolloutReplay{dir: dir, id: id}
+	if r.f, err = os.Open(dataPath(dir, id)); err != nil {
+		return err
+	}
+	defer r.f.Close()
+	st, err := r.f.Stat()
+	if err != nil {
+		return err
+	}
+	r.size = st.Size()
+	if r.is, err = identityOf(r.f); err != nil {
+		if errors.Is(err, errNoBirthTime) {
+			return nil // no entry is about this file
+		}
+		return err
+	}
+	for _, e := range entries {
+		if !sameFile(e.file, r.is, e.segment.wasDev, e.segment.isDev) {
+			continue
+		}
+		if err := r.owes(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// entriesFor returns what all journals hold for a rollout.
+func entriesFor(dir, id string) (entries []replayEntry, err error) {
+	root := filepath.Join(dir, journalDir)
+	journals, err := os.ReadDir(root)
+	for _, j := range journals {
+		if !j.IsDir() {
+			continue
+		}
+		segments, err := os.ReadDir(filepath.Join(root, j.Name()))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		for _, s := range segments {
+			if !strings.HasSuffix(s.Name(), segmentSuffix) {
+				continue
+			}
+			_, err := readSegment(filepath.Join(root, j.Name(), s.Name()), func(e replayEntry) {
+				if e.rollout == id {
+					entries = append(entries, e)
+				}
+			})
+			// What is torn was promised to nobody, and what has gone was not needed any more.
+			if err != nil && !errors.Is(err, errDamagedEntry) && !errors.Is(err, errNoSegment) && !errors.Is(err, fs.ErrNotExist) {
+				return nil, err
+			}
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return entries, err
+}
+
+// owes returns errOwed when the file lacks a line of the entry, wherever it would stand.
+func (r *rolloutReplay) owes(e replayEntry) error {
+	var err error
+	if r.seg, err = os.Open(e.segment.path); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	defer r.seg.Close()
+	whole, _, err := r.compare(e)
+	if err != nil || whole {
+		return err
+	}
+	if r.calls == nil {
+		if err := r.scan(); err != nil {
+			return err
+		}
+	}
+	return r.each(r.seg, e.at, e.size, func(_ Line, key [16]byte) error {
+		if _, ok := r.calls[key]; !ok {
+			return errOwed
+		}
+		return nil
+	})
 }
 
 // sort copies whole lines to good and the rest to bad, and reports whether anything has to be repaired.

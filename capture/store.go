@@ -44,6 +44,7 @@ type Observe struct {
 	Incomplete func(rollout string) // once for every Mark, the store's own included
 	Healed     func(rollout string) // a torn tail was ended
 	Trouble    func(rollout string, err error)
+	Replay     func(ReplayEvent) // at the start, what dead writers left
 }
 
 // Options of a store. The zero value of everything but Dir works.
@@ -58,6 +59,8 @@ type Options struct {
 	GiveUp time.Duration
 	// Files is how many descriptors of data files may be kept between batches, for 300 ms after the last one. Zero means 256.
 	Files int
+	// Durability is what a record rests on. The zero value is DurabilityFile.
+	Durability Durability
 	// Idle is how many rollouts that are not being written are remembered. Zero means 16,384.
 	Idle int
 
@@ -94,6 +97,8 @@ type Store struct {
 	convoy convoy
 	kept   *keeper
 	marks  marker
+
+	journal *journal // nil under DurabilityFile
 
 	lines, batches bufPool
 
@@ -137,6 +142,7 @@ func open(o Options, fsys files) (*Store, error) {
 	s.dir.sync = func() error { return fsys.syncDir(dir) }
 	s.rollouts = newRolloutSet(newWriter(), s.o.Idle)
 	s.marks.init(s)
+	s.openJournal()
 	return s, nil
 }
 
@@ -274,6 +280,11 @@ func (s *Store) Close(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("%d records were not durable when the store was closed: %w", n, context.Cause(ctx)))
 		}
 		s.abandon(fmt.Errorf("%w: %w", ErrClosed, context.Cause(ctx)))
+	}
+	if s.journal != nil {
+		if err := s.journal.close(ctx); err != nil {
+			errs = append(errs, err)
+		}
 	}
 	// What is left is not ctx's to hurry: the marks tell what was just given up.
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)

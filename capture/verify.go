@@ -69,7 +69,8 @@ func (r Report) Clean(strict bool) bool {
 // Verify reads every line of a store and tells found what is wrong, in the order of the file names. It changes nothing and
 // may run beside writers: a last line without its newline is looked at again under the lock, since it may only be a write
 // that is going on. It keeps some fifty bytes for each record. The error is about reading, not about what was found; the
-// files behind an unreadable one are still verified.
+// files behind an unreadable one are still verified. What only a dead writer's journal holds is brought back by Replay, not
+// by Verify.
 func Verify(dir string, found func(Finding)) (Report, error) {
 	ids, err := Rollouts(dir)
 	if err != nil {

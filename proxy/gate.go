@@ -71,13 +71,12 @@ func (g *gate) Read(p []byte) (int, error) {
 			}
 		case g.srcErr != nil:
 			return 0, g.srcErr
-		case len(g.held) == 0:
-			// Nothing is held: read into the caller's buffer, so that bytes that may pass are not copied again.
-			n := g.read(p)
+		case len(g.held) <= len(p)/2:
+			// Read into the caller's buffer, behind the little that is held: what may pass is not copied again.
+			n := copy(p, g.held)
+			n += g.read(p[n:])
 			pass := int(min(g.safe, g.total) - g.released)
-			if pass < n {
-				g.held = append(g.held, p[pass:n]...)
-			}
+			g.held = append(g.held[:0], p[pass:n]...)
 			if pass > 0 {
 				g.released += int64(pass)
 				return pass, g.cleanEOF()

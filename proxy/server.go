@@ -63,7 +63,7 @@ func Open(cfg Config, deps Deps) (*Server, error) {
 	m := metrics.New(metrics.Build{Version: deps.Version, Commit: deps.Commit, GoVersion: runtime.Version()})
 	s := &Server{cfg: cfg, log: deps.Log}
 	if cfg.Capture != CaptureOff {
-		store, err := capture.Open(capture.Options{Dir: cfg.Store, Observe: observeStore(m, deps.Log)})
+		store, err := capture.Open(capture.Options{Dir: cfg.Store, Durability: capture.Durability(cfg.Durability), Observe: observeStore(m, deps.Log)})
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrStore, err)
 		}
@@ -205,6 +205,10 @@ func observeStore(m *metrics.Metrics, log *zap.Logger) capture.Observe {
 		Incomplete: func(string) { m.CaptureIncomplete() },
 		Healed: func(rollout string) {
 			log.Warn("a torn tail was ended", zap.String("rollout", rollout))
+		},
+		Replay: func(e capture.ReplayEvent) {
+			log.Warn("a dead writer's journal was replayed", zap.String("what", string(e.Kind)), zap.String("segment", e.Segment),
+				zap.String("rollout", e.Rollout), zap.Int("lines", e.Lines), zap.Int64("bytes", e.Bytes), zap.Error(e.Err))
 		},
 		Trouble: func(rollout string, err error) {
 			log.Error("the store failed", zap.String("rollout", rollout), zap.Error(err))

@@ -1,0 +1,81 @@
+package capture
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"time"
+)
+
+// Durability says what a record rests on when Append returns nil. Its line stands in the rollout's file in any case.
+type Durability string
+
+const (
+	// DurabilityFile has synced the rollout's file. The empty string means the same.
+	DurabilityFile Durability = "file"
+	// DurabilityJournal has synced that file, or one journal for all rollouts. Which of the two depends on what is cheaper at
+	// that moment; both survive a power cut, the journal by a replay before the store is used again.
+	DurabilityJournal Durability = "journal"
+)
+
+const (
+	// journalFrom is how many records have to be on their way for the journal to be used. Fewer are synced in their own files:
+	// a lone record would pay for a segment and for its file.
+	journalFrom = 4
+	// replayTime bounds the replay at the start of a store. What is left is left for the next start.
+	replayTime = time.Minute
+)
+
+// Replay brings back what dead writers had promised and a power cut has taken from the rollouts' files, see doc.go. Who reads
+// a store or repairs it calls it first; a Store does so when it is opened. A store without journals, or a folder that does
+// not exist, is left alone. report may be nil.
+func Replay(ctx context.Context, dir string, report func(ReplayEvent)) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	return replayJournals(ctx, dir, report)
+}
+
+// secure makes what was just written to f durable: the bytes data at offset, or all of f when data is nil. The file is locked.
+// ref stands for the journal's entry, nil when there is none.
+func (s *Store) secure(b *batch, f file, st fs.FileInfo, data []byte) (ref *segmentRef, err error) {
+	// A file that is new to us is synced itself: its inode and name have to be durable before a journal can speak of it.
+	if data != nil && s.journal != nil && b.r.seen.is(identify(st, st.Size())) && s.crowded() {
+		id, err := identityOf(f)
+		if err == nil {
+			return s.journal.commit(&journalEntry{rollout: b.r.id, file: id, offset: st.Size(), lines: len(b.entries), data: data})
+		}
+		if !errors.Is(err, errNoBirthTime) {
+			return nil, err
+		}
+	}
+	return nil, s.sync(f)
+}
+
+func (s *Store) crowded() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.records >= journalFrom
+}
+
+// openJournal replays what dead writers left and prepares our own.
+func (s *Store) openJournal() {
+	ctx, cancel := context.WithTimeout(context.Background(), replayTime)
+	defer cancel()
+	if err := replayJournals(ctx, s.o.Dir, s.o.Observe.Replay); err != nil && s.o.Observe.Trouble != nil {
+		s.o.Observe.Trouble("", err)
+	}
+	if s.o.Durability != DurabilityJournal {
+		return
+	}
+	s.journal = newJournal(journalOptions{
+		dir: s.o.Dir, writer: s.rollouts.base, synced: s.o.Observe.Fsync,
+		trouble: func(rollout string, err error) {
+			if f := s.o.Observe.Trouble; f != nil {
+				f(rollout, err)
+			}
+		},
+	})
+}

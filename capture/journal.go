@@ -1,0 +1,419 @@
+package capture
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// Names inside a store: <store>/.journal/<writer>/ holds lock and segments.
+const (
+	journalDir    = ".journal"
+	journalLock   = "lock"
+	segmentSuffix = ".seg"
+	damagedPrefix = "damaged-"
+)
+
+// journalIdle is how long a segment lies open unused. Behind it the files are synced and nothing of the journal is left: a
+// store at rest can be copied, moved and remounted.
+const journalIdle = 500 * time.Millisecond
+
+// journalGiveUp is how long the folder's lock is waited for.
+const journalGiveUp = 10 * time.Second
+
+// errJournalMoved is returned when what was written is not where the next start would look for it.
+var errJournalMoved = errors.New("journal segment was removed or moved while it was written")
+
+type journalOptions struct {
+	dir    string // of the store
+	writer string // names the folder; unique among living writers
+
+	segmentBytes int64         // a larger segment is not written on; zero means 64 MiB
+	segmentAge   time.Duration // neither is an older one; zero means 30 s
+	segmentIDs   int           // nor one with entries of so many rollouts; zero means 65,536
+	pause        time.Duration // before a file that could not be synced is tried again, doubled each time up to 64 times that; zero means 1 s
+
+	// synced is told how long each sync of a segment took. It may be nil.
+	synced func(time.Duration)
+	// trouble is told what the journal could not do behind everybody's back, with the rollout when it is about one. It may be
+	// nil and must not block.
+	trouble func(rollout string, err error)
+
+	fs journalFiles // nil means the real ones
+}
+
+func (o journalOptions) withDefaults() journalOptions {
+	if o.segmentBytes <= 0 {
+		o.segmentBytes = 64 << 20
+	}
+	if o.segmentAge <= 0 {
+		o.segmentAge = 30 * time.Second
+	}
+	if o.segmentIDs <= 0 {
+		o.segmentIDs = 1 << 16
+	}
+	if o.pause <= 0 {
+		o.pause = time.Second
+	}
+	if o.trouble == nil {
+		o.trouble = func(string, error) {}
+	}
+	if o.fs == nil {
+		o.fs = osJournalFiles{}
+	}
+	return o
+}
+
+// journalFiles is the file system as the journal sees it; it exists so that tests can let the next call fail.
+type journalFiles interface {
+	// create makes a segment; its name must be new.
+	create(path string) (segmentFile, error)
+	// syncData makes a rollout's file durable.
+	syncData(path string) error
+	stat(path string) (fs.FileInfo, error)
+	syncDir(dir string) error
+}
+
+type segmentFile interface {
+	WriteAt(p []byte, off int64) (int, error)
+	// Sync returns nil only when what was written is durable. After an error the file is not used any more.
+	Sync() error
+	Stat() (fs.FileInfo, error)
+	Close() error
+}
+
+type osJournalFiles struct{ osFiles }
+
+func (osJournalFiles) create(path string) (segmentFile, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode)
+	if err != nil {
+		return nil, err
+	}
+	return osSegment{f}, nil
+}
+
+func (osJournalFiles) syncData(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}
+
+type osSegment struct{ *os.File }
+
+func (s osSegment) Sync() error { return datasync(s.File) }
+
+// journalEntry is what is about to be appended to a rollout's file. The one who commits it holds the lock of that file, from
+// before it looked at the offset until the lines stand there, and the file's name is durable.
+type journalEntry struct {
+	rollout string
+	file    fileID
+	offset  int64 // where the data begins
+	lines   int
+	// data are the bytes that are appended: whole lines, with a newline in front when the file ended inside a line. They are
+	// not changed until commit returns.
+	data []byte
+	// stream, when it is not nil, writes them instead. It is called once, by another goroutine, before commit returns.
+	stream func(io.Writer) error
+}
+
+// journal makes what is appended to all rollouts of one writer durable, by one sync for all who wait at the same time.
+//
+// Its promise: when commit returned nil, the next replayJournals, after whatever crash, finds the entry, until the rollout's
+// file itself is durable. What it owns: the folder named after the writer, whose lock it holds as long as there are
+// segments, and two goroutines at most: one that writes, which runs only while somebody waits, and one that retires old
+// segments.
+//
+// A segment is written by the writing goroutine, one batch after the other. It is sealed, by the same goroutine or while
+// that does not run, when it is large, old, holds many rollouts, or after any failure, and never written or synced again.
+// A sealed segment belongs to the retiring goroutine: when the lines of all its entries stand in their files it syncs these
+// files and removes it.
+type journal struct {
+	o      journalOptions
+	folder string
+	wake   chan struct{} // of the retiring goroutine, holds one
+	quit   context.Context
+	stop   context.CancelFunc
+	wg     sync.WaitGroup // both goroutines
+
+	// Of the writing goroutine, and of close behind it.
+	lock    file   // of the folder; nil when there is none
+	number  int    // of the last segment
+	scratch []byte // of the batch that is being written
+
+	mu       sync.Mutex // guards the rest, and what segment says; never held across a system call
+	closed   bool
+	writing  bool
+	retiring bool // its goroutine was started
+	queue    []*journalBatch
+	cur      *segment // nil when the next batch makes one
+	sealed   []*segment
+	suspect  map[string]struct{} // rollouts whose files could not be synced: what they hold must be written again first
+}
+
+// segment is one file of a journal.
+type segment struct {
+	path    string
+	created time.Time
+	info    fs.FileInfo
+	size    int64 // written so far; of the writing goroutine
+	f       segmentFile
+
+	// Guarded by journal.mu.
+	entries  int                 // that were acknowledged
+	open     int                 // of these, whose lines do not stand in their files yet
+	rollouts map[string]struct{} // whose files hold lines that may not be durable
+	used     time.Time           // the last entry
+	pause    time.Duration       // the last, after a failure
+	retry    time.Time           // not before
+}
+
+// segmentRef stands for one committed entry. Exactly one of its methods is called, once.
+type segmentRef struct {
+	j *journal
+	s *segment
+}
+
+// applied says that the entry's lines stand in the rollout's file, durable or not. The entry is kept until they are.
+func (r *segmentRef) applied(rollout string) { r.done(rollout) }
+
+// forsaken says that nobody will be told that the entry's lines are durable. It may come back with a replay, or not.
+func (r *segmentRef) forsaken() { r.done("") }
+
+func (r *segmentRef) done(rollout string) {
+	r.j.mu.Lock()
+	if rollout != "" {
+		r.s.rollouts[rollout] = struct{}{}
+	}
+	r.s.open--
+	free := r.s.open == 0 && r.s != r.j.cur
+	r.j.mu.Unlock()
+	if free {
+		r.j.wakeUp()
+	}
+}
+
+// journalBatch is entries that become durable together.
+type journalBatch struct {
+	entries []*journalEntry
+	bytes   int64
+	ref     segmentRef // valid, as err is, when done is closed
+	err     error
+	done    chan struct{}
+}
+
+// newJournal touches nothing: the folder is made for the first entry. The caller must close it.
+func newJournal(o journalOptions) *journal {
+	j := &journal{
+		o: o.withDefaults(), folder: filepath.Join(o.dir, journalDir, o.writer),
+		wake: make(chan struct{}, 1), suspect: map[string]struct{}{},
+	}
+	j.quit, j.stop = context.WithCancel(context.Background())
+	return j
+}
+
+// commit returns when the entry is durable. After an error it may be in the journal all the same, so its lines may come
+// back with a replay, but nothing may be said to rest on it. Nothing is carried over: the next entry goes to a new segment.
+func (j *journal) commit(e *journalEntry) (*segmentRef, error) {
+	if !ValidID(e.rollout) {
+		return nil, fmt.Errorf("%w: %q", ErrInvalidID, e.rollout)
+	}
+	j.mu.Lock()
+	if j.closed {
+		j.mu.Unlock()
+		return nil, ErrClosed
+	}
+	b := j.join(e)
+	if !j.writing {
+		j.writing = true
+		j.wg.Go(j.write)
+	}
+	j.mu.Unlock()
+	<-b.done
+	if b.err != nil {
+		return nil, fmt.Errorf("journal: %w", b.err)
+	}
+	return &b.ref, nil
+}
+
+// join adds the entry to the last batch that waits, or to a new one. It is called with mu held.
+func (j *journal) join(e *journalEntry) *journalBatch {
+	size := int64(len(e.data)) + entryHead
+	if n := len(j.queue); n > 0 {
+		// A streamed entry is a batch of its own: nobody else waits for its source.
+		if b := j.queue[n-1]; b.bytes+size <= journalBatchMax && e.stream == nil && b.entries[0].stream == nil {
+			b.entries = append(b.entries, e)
+			b.bytes += size
+			return b
+		}
+	}
+	b := &journalBatch{entries: make([]*journalEntry, 1, 16), bytes: size, done: make(chan struct{})}
+	b.entries[0] = e
+	j.queue = append(j.queue, b)
+	return b
+}
+
+// write is the writing goroutine.
+func (j *journal) write() {
+	for {
+		// Those who were just told come back with their next entries: let them, or they wait for a batch that holds nobody else.
+		runtime.Gosched()
+		b := j.take()
+		if b == nil {
+			return
+		}
+		s, err := j.current()
+		if err == nil {
+			err = j.writeBatch(s, b)
+		}
+		j.mu.Lock()
+		b.err = err
+		if err == nil {
+			b.ref = segmentRef{j, s}
+			s.used = time.Now()
+			s.entries += len(b.entries)
+			s.open += len(b.entries)
+		} else if s != nil {
+			j.seal()
+		}
+		j.mu.Unlock()
+		close(b.done)
+	}
+}
+
+// take returns the next batch. When there is none, nil, and the writing goroutine ends.
+func (j *journal) take() *journalBatch {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.full() {
+		j.seal()
+	}
+	if len(j.queue) == 0 {
+		j.writing = false
+		j.queue = nil
+		return nil
+	}
+	b := j.queue[0]
+	j.queue = j.queue[1:]
+	return b
+}
+
+// full reports whether the current segment gets no more batches. It is called with mu held, by the writing goroutine or
+// while that does not run.
+func (j *journal) full() bool {
+	s := j.cur
+	return s != nil && (s.size >= j.o.segmentBytes || time.Since(s.created) >= j.o.segmentAge || len(s.rollouts)+s.open >= j.o.segmentIDs)
+}
+
+// seal gives the current segment, if any, to the retiring goroutine. It is called as full is.
+func (j *journal) seal() {
+	if j.cur != nil {
+		j.sealed = append(j.sealed, j.cur)
+		j.cur = nil
+		j.wakeUp()
+	}
+}
+
+// current returns the segment for the next batch.
+func (j *journal) current() (*segment, error) {
+	j.mu.Lock()
+	s := j.cur
+	j.mu.Unlock()
+	if s != nil {
+		return s, nil
+	}
+	s, err := j.newSegment()
+	if err != nil {
+		return nil, fmt.Errorf("new segment: %w", err)
+	}
+	j.mu.Lock()
+	j.cur = s
+	if !j.retiring && !j.closed {
+		j.retiring = true
+		j.wg.Go(j.retire)
+	}
+	j.mu.Unlock()
+	j.wakeUp() // it knows when this one is old
+	return s, nil
+}
+
+// newSegment makes the next segment, in a new folder when there is none or it has gone.
+func (j *journal) newSegment() (*segment, error) {
+	if err := j.holdFolder(); err != nil {
+		return nil, err
+	}
+	var path string
+	var f segmentFile
+	for {
+		j.number++ // never used twice: an old segment may come back when its folder does
+		path = filepath.Join(j.folder, fmt.Sprintf("%08d%s", j.number, segmentSuffix))
+		var err error
+		if f, err = j.o.fs.create(path); err == nil {
+			break
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+	}
+	s := &segment{path: path, f: f, created: time.Now(), rollouts: map[string]struct{}{}}
+	s.used = s.created
+	err := s.begin()
+	if err == nil {
+		err = j.o.fs.syncDir(j.folder) // the content is synced with the first batch
+	}
+	if err != nil {
+		f.Close()
+		os.Remove(path) // if that fails, too, the next replay finds a segment without entries
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *segment) begin() error {
+	st, err := s.f.Stat()
+	if err != nil {
+		return err
+	}
+	s.info = st
+	dev := identify(st, 1).dev
+	n, err := s.f.WriteAt(appendSegmentHeader(nil, s.created, dev), 0)
+	s.size = int64(n)
+	return err
+}
+
+// holdFolder makes the folder and takes its lock, unless that is ours already.
+func (j *journal) holdFolder() error {
+	path := filepath.Join(j.folder, journalLock)
+	if j.lock != nil {
+		st, err := j.lock.Stat()
+		if err == nil {
+			var ok bool
+			if ok, err = named(osFiles{}, path, st); ok {
+				return nil
+			}
+		}
+		// Wherever the folder went, what is in it may be replayed there.
+		j.lock.Close()
+		j.lock = nil
+		if err != nil {
+			return err
+		}
+	}
+	// Somebody who replays may have it for a moment before there is a segment.
+	ctx, cancel := context.WithTimeoutCause(context.Background(), journalGiveUp, ErrLocked)
+	defer cancel()
+	l, _, err := lockNamed(ctx, osFiles{}, path, true)
+	if err == nil {
+		j.lock = l
+	}
+	return err
+}

@@ -1,0 +1,346 @@
+package capture
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+
+	"rolltap/internal/jsonx"
+)
+
+// rolloutReplay brings entries back into one rollout's file, under its lock. For each entry it does the least that is true:
+//
+//   - The file is not the one that the entry was meant for: it was cleared, or replaced by what a repair made durable.
+//     Nothing comes back.
+//   - The entry's bytes are where they belong: nothing, except with force.
+//   - What is where they belong is them, cut off or with NUL bytes in it: exactly these bytes are written there. Lines hold
+//     no NUL bytes, so each one is a byte that the file system lost.
+//   - Somebody has gone on behind the loss: lines whose call is nowhere in the file are appended. So a record that is there
+//     is never there twice, whatever happened to its place.
+//
+// Then the file is synced, also when nothing was written: what a kill left in it may not be durable.
+type rolloutReplay struct {
+	dir, id string
+	force   bool         // write also what is there, because the system may think that it is durable
+	step    func() error // as in replayer
+
+	cleared int // lines of other files
+	lines   int // written, in whole or in part
+	bytes   int64
+
+	f     *os.File // without O_APPEND: holes are filled
+	is    fileID
+	size  int64
+	calls map[[16]byte]int64 // that the file holds, with the last byte of the line; nil until they are needed
+	tail  int64              // where an unfinished last line begins, size when there is none; valid with calls
+	seg   *os.File           // of the last entry
+	open  *replaySegment     // what seg is
+	bufs  [2][]byte
+}
+
+func (r *rolloutReplay) run(ctx context.Context, entries []replayEntry) error {
+	path := dataPath(r.dir, r.id)
+	lock, st, err := lockNamed(ctx, osFiles{}, path, false)
+	if errors.Is(err, fs.ErrNotExist) {
+		r.skip(entries)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if r.f, err = os.OpenFile(path, os.O_RDWR, 0); err != nil {
+		return err
+	}
+	defer r.f.Close()
+	now, err := r.f.Stat()
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(st, now) {
+		return errMoved
+	}
+	r.size = now.Size()
+	r.is, err = identityOf(r.f)
+	if errors.Is(err, errNoBirthTime) {
+		r.skip(entries) // the entry's file had one
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if r.seg != nil {
+			r.seg.Close()
+		}
+	}()
+	any := false
+	for i, e := range entries {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if !sameFile(e.file, r.is, e.segment.wasDev, e.segment.isDev) {
+			r.skip(entries[i : i+1])
+			continue
+		}
+		any = true
+		if err := r.apply(e); err != nil {
+			return err
+		}
+	}
+	if !any {
+		return nil
+	}
+	if err := r.ask(); err != nil {
+		return err
+	}
+	return r.f.Sync()
+}
+
+func (r *rolloutReplay) skip(entries []replayEntry) {
+	for _, e := range entries {
+		r.cleared += e.lines
+	}
+}
+
+func (r *rolloutReplay) ask() error {
+	if r.step == nil {
+		return nil
+	}
+	return r.step()
+}
+
+// apply brings back one entry.
+func (r *rolloutReplay) apply(e replayEntry) error {
+	if e.segment != r.open {
+		if r.seg != nil {
+			r.seg.Close()
+		}
+		r.open = nil
+		var err error
+		if r.seg, err = os.Open(e.segment.path); err != nil {
+			return err
+		}
+		r.open = e.segment
+	}
+	whole, fits, err := r.compare(e)
+	switch {
+	case err != nil:
+		return err
+	case whole && r.force:
+		return r.restore(e)
+	case whole:
+		return nil
+	}
+	if r.calls == nil {
+		if err := r.scan(); err != nil {
+			return err
+		}
+	}
+	if fits {
+		// A replay that was killed, or one of another journal, may have appended it, just up to where it belongs.
+		elsewhere := false
+		err := r.each(r.seg, e.at, e.size, func(_ Line, key [16]byte) error {
+			if last, ok := r.calls[key]; ok && (last < e.offset || last >= e.offset+e.size) {
+				elsewhere = true
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if !elsewhere {
+			return r.restore(e)
+		}
+	}
+	return r.appendMissing(e)
+}
+
+// compare looks at the place of an entry. whole: it is there. fits: it may be written there without touching a byte of
+// anything else.
+func (r *rolloutReplay) compare(e replayEntry) (whole, fits bool, err error) {
+	if r.size < e.offset {
+		return false, false, nil // what stood in front is lost, too, and has been appended by somebody at another place
+	}
+	whole = r.size >= e.offset+e.size
+	there := min(r.size-e.offset, e.size)
+	for at := int64(0); at < there; {
+		n := min(there-at, pieceSize)
+		want, err := r.piece(0, r.seg, e.at+at, n)
+		if err != nil {
+			return false, false, err
+		}
+		have, err := r.piece(1, r.f, e.offset+at, n)
+		if err != nil {
+			return false, false, err
+		}
+		at += n
+		if bytes.Equal(want, have) {
+			continue
+		}
+		whole = false
+		for i, c := range have {
+			if c != want[i] && c != 0 {
+				return false, false, nil
+			}
+		}
+	}
+	if whole || e.offset == 0 {
+		return whole, true, nil
+	}
+	first, err := r.piece(0, r.seg, e.at, 1)
+	if err != nil {
+		return false, false, err
+	}
+	before, err := r.piece(1, r.f, e.offset-1, 1)
+	if err != nil {
+		return false, false, err
+	}
+	// Behind the rest of some other line it would become a part of that.
+	return false, first[0] == '\n' || before[0] == '\n' || before[0] == 0, nil
+}
+
+// piece reads n bytes, at most pieceSize, into one of the two buffers.
+func (r *rolloutReplay) piece(i int, f io.ReaderAt, off, n int64) ([]byte, error) {
+	if r.bufs[i] == nil {
+		r.bufs[i] = make([]byte, pieceSize)
+	}
+	p := r.bufs[i][:n]
+	if got, err := f.ReadAt(p, off); got < len(p) {
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, err
+	}
+	return p, nil
+}
+
+// restore writes the data of an entry where it belongs.
+func (r *rolloutReplay) restore(e replayEntry) error {
+	for at := int64(0); at < e.size; {
+		p, err := r.piece(0, r.seg, e.at+at, min(e.size-at, pieceSize))
+		if err != nil {
+			return err
+		}
+		if err := r.write(p, e.offset+at); err != nil {
+			return err
+		}
+		at += int64(len(p))
+	}
+	r.lines += e.lines
+	if r.calls == nil {
+		return nil
+	}
+	r.tail = max(r.tail, e.offset+e.size) // data ends with a newline
+	return r.each(r.seg, e.at, e.size, func(l Line, key [16]byte) error {
+		r.calls[key] = e.offset + l.start + l.size - 1
+		return nil
+	})
+}
+
+func (r *rolloutReplay) write(p []byte, off int64) error {
+	if err := r.ask(); err != nil {
+		return err
+	}
+	n, err := r.f.WriteAt(p, off)
+	r.size = max(r.size, off+int64(n))
+	r.bytes += int64(n)
+	return err
+}
+
+// appendMissing appends those lines of an entry whose calls the file does not hold.
+func (r *rolloutReplay) appendMissing(e replayEntry) error {
+	return r.each(r.seg, e.at, e.size, func(l Line, key [16]byte) error {
+		if _, ok := r.calls[key]; ok {
+			return nil
+		}
+		if err := r.append(l.Raw); err != nil {
+			return err
+		}
+		r.calls[key] = r.size - 1
+		return nil
+	})
+}
+
+// append adds a line behind everything. An unfinished last line is ended first, except when it is the beginning of this very
+// line, left by a power cut or by a replay that was killed: then it is finished.
+func (r *rolloutReplay) append(raw []byte) error {
+	rest := raw
+	heal := r.tail < r.size
+	if n := r.size - r.tail; heal && n <= int64(len(raw)) {
+		begun := make([]byte, n)
+		if _, err := r.f.ReadAt(begun, r.tail); err != nil {
+			return err
+		}
+		if bytes.HasPrefix(raw, begun) {
+			rest, heal = raw[n:], false
+		}
+	}
+	line := make([]byte, 0, len(rest)+2)
+	if heal {
+		line = append(line, '\n')
+	}
+	line = append(line, rest...)
+	if err := r.write(append(line, '\n'), r.size); err != nil {
+		return err
+	}
+	r.tail = r.size
+	r.lines++
+	return nil
+}
+
+// scan learns which calls the file holds and where its unfinished last line begins.
+func (r *rolloutReplay) scan() error {
+	r.calls = map[[16]byte]int64{}
+	r.tail = r.size
+	if r.size == 0 {
+		return nil
+	}
+	last, err := r.piece(1, r.f, r.size-1, 1)
+	if err != nil {
+		return err
+	}
+	if last[0] != '\n' {
+		r.tail = r.size - 1 // when it is blank no line tells
+	}
+	return r.each(r.f, 0, r.size, func(l Line, key [16]byte) error {
+		if l.Torn {
+			r.tail = l.start
+			if l.Damage != nil {
+				return nil // no line yet
+			}
+		}
+		r.calls[key] = l.start + l.size - 1
+		return nil
+	})
+}
+
+// each reads lines, save those that no reader reads. key stands for the call of a line, or for its bytes when it names none.
+func (r *rolloutReplay) each(f io.ReaderAt, off, size int64, do func(l Line, key [16]byte) error) error {
+	lines := newLines(io.NopCloser(io.NewSectionReader(f, off, size)))
+	for {
+		l, err := lines.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if l.Raw == nil {
+			continue
+		}
+		call, ok := "", false
+		if l.Damage == nil {
+			call, ok = jsonx.Text(jsonx.Get(l.Raw, "model_call_id"))
+		}
+		if !ok {
+			call = string(l.Raw)
+		}
+		if err := do(l, callKey(call)); err != nil {
+			return err
+		}
+	}
+}

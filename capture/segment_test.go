@@ -1,0 +1,321 @@
+package capture
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+)
+
+// testEntries are entries of every shape, in a segment.
+func testEntries() (entries []journalEntry, segment []byte) {
+	entries = []journalEntry{
+		{rollout: "r", file: fileID{dev: 1, ino: 2, birth: 3, gen: 4}, offset: 0, lines: 1, data: []byte(testLine("a", 3))},
+		{rollout: strings.Repeat("R", maxIDLen), file: fileID{math.MaxUint64, math.MaxUint64, math.MinInt64, math.MaxUint32}, offset: 1 << 40, lines: 2,
+			data: []byte("\n" + testLine("b", 1) + testLine("c", 1))},
+		{rollout: "r-2", file: fileID{dev: 1, ino: 3, birth: 5}, offset: 7, lines: 0x01020304, data: nil},
+		{rollout: "r", file: fileID{dev: 1, ino: 2, birth: 3, gen: 4}, offset: 35, lines: 1, data: []byte(testLine("d", 70_000))},
+	}
+	segment = appendSegmentHeader(nil, time.Unix(1700000000, 5), 0x0102030405060708)
+	for _, e := range entries {
+		segment = appendTestEntry(segment, &e)
+	}
+	return entries, segment
+}
+
+func appendTestEntry(segment []byte, e *journalEntry) []byte {
+	at := len(segment)
+	segment = appendEntryHead(segment, e)
+	body := len(segment)
+	segment = append(segment, e.data...)
+	if err := sealEntry(segment[at:body], int64(len(e.data)), crc32.Checksum(segment[at+entryPrefix:], castagnoli())); err != nil {
+		panic(err)
+	}
+	return segment
+}
+
+// readAll returns what a reader makes of bytes, and the error that ended it.
+func readAll(b []byte) (entries []segmentEntry, skipped int64, err error) {
+	s, err := newSegmentReader(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		return nil, int64(len(b)), err
+	}
+	for {
+		e, err := s.next()
+		if err != nil {
+			return entries, s.skipped(), err
+		}
+		entries = append(entries, e)
+	}
+}
+
+func (e segmentEntry) is(want journalEntry, segment []byte) bool {
+	return e.rollout == want.rollout && e.file == want.file && e.offset == want.offset && e.lines == want.lines &&
+		string(segment[e.at:e.at+e.size]) == string(want.data)
+}
+
+// TestSegmentFormat holds the bytes: what one version wrote the next one reads.
+func TestSegmentFormat(t *testing.T) {
+	entries, segment := testEntries()
+	name := filepath.Join("testdata", "journal", "v1.seg")
+	golden, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(golden, segment[:len(golden)]) {
+		t.Errorf("other bytes than in %s", name)
+	}
+	got, _, err := readAll(golden)
+	if err != io.EOF || len(got) != 3 {
+		t.Fatalf("%d entries, %v", len(got), err)
+	}
+	for i, e := range got {
+		if !e.is(entries[i], golden) {
+			t.Errorf("entry %d is %+v", i, e)
+		}
+	}
+	s, err := newSegmentReader(bytes.NewReader(golden), int64(len(golden)))
+	if err != nil || s.created.UnixNano() != 1700000000_000000005 || s.dev != 0x0102030405060708 {
+		t.Errorf("header: %v, %v, %v", s.created, s.dev, err)
+	}
+}
+
+// TestSegmentTornAnywhere cuts a segment at every byte, and lets zeros follow as a power cut does.
+func TestSegmentTornAnywhere(t *testing.T) {
+	entries, segment := testEntries()
+	entries, segment = entries[:3], segment[:len(segment)-len(appendTestEntry(nil, &entries[3]))]
+	all, _, _ := readAll(segment)
+	for cut := range len(segment) {
+		for _, zeros := range []int{0, 1, 100} {
+			b := append(bytes.Clone(segment[:cut]), make([]byte, zeros)...)
+			got, skipped, err := readAll(b)
+			want, end := 0, int64(segmentHeader)
+			for _, e := range all {
+				if e.at+e.size <= int64(cut) {
+					want, end = want+1, e.at+e.size
+				}
+			}
+			switch {
+			case len(b) == 0:
+				if err != io.EOF {
+					t.Fatalf("empty: %v", err)
+				}
+			case cut < segmentHeader:
+				if err != errNoSegment {
+					t.Fatalf("cut at %d: %v", cut, err)
+				}
+			case len(got) != want || skipped != int64(len(b))-end:
+				t.Fatalf("cut at %d with %d zeros: %d entries, %d skipped, want %d, %d", cut, zeros, len(got), skipped, want, int64(len(b))-end)
+			case (err == io.EOF) != (skipped == 0) || err != io.EOF && err != errDamagedEntry:
+				t.Fatalf("cut at %d with %d zeros: %v", cut, zeros, err)
+			}
+		}
+	}
+}
+
+// TestSegmentFlipped changes every byte: no entry is ever another one.
+func TestSegmentFlipped(t *testing.T) {
+	entries, segment := testEntries()
+	short := len(segment) - len(appendTestEntry(nil, &entries[3]))
+	all, _, _ := readAll(segment)
+	if len(all) != len(entries) {
+		t.Fatalf("%d entries", len(all))
+	}
+	for at := range short {
+		b := bytes.Clone(segment)
+		b[at] ^= 0x41
+		got, _, err := readAll(b)
+		want := 0
+		for want < len(all) && all[want].at+all[want].size <= int64(at) {
+			want++
+		}
+		if at < segmentHeader {
+			if err != errNoSegment {
+				t.Fatalf("byte %d: %v", at, err)
+			}
+			continue
+		}
+		if len(got) != want || err != errDamagedEntry {
+			t.Fatalf("byte %d: %d entries, %v, want %d", at, len(got), err, want)
+		}
+	}
+}
+
+func TestSegmentGoesOn(t *testing.T) {
+	entries, segment := testEntries()
+	last := len(appendTestEntry(nil, &entries[3]))
+	for _, c := range []struct {
+		name string
+		at   int
+		want bool
+	}{
+		{"in the data of one in the middle", segmentHeader + entryPrefix + entryFixed + 20, true},
+		{"in the last", len(segment) - 5, false},
+		{"in the length of the last", len(segment) - last, false},
+	} {
+		b := bytes.Clone(segment)
+		b[c.at] ^= 1
+		s, err := newSegmentReader(bytes.NewReader(b), int64(len(b)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for err == nil {
+			_, err = s.next()
+		}
+		if err != errDamagedEntry || s.goesOn() != c.want {
+			t.Errorf("%s: %v, goes on: %v", c.name, err, !c.want)
+		}
+	}
+}
+
+// badReader fails behind its first bytes.
+type badReader struct {
+	b   []byte
+	err error
+}
+
+func (r badReader) ReadAt(p []byte, off int64) (int, error) {
+	n := copy(p, r.b[min(off, int64(len(r.b))):])
+	if n < len(p) {
+		return n, r.err
+	}
+	return n, nil
+}
+
+func TestSegmentThatCannotBeRead(t *testing.T) {
+	_, segment := testEntries()
+	for _, cut := range []int{10, segmentHeader, segmentHeader + 20, len(segment) - 10} {
+		s, err := newSegmentReader(badReader{segment[:cut], iotest.ErrTimeout}, int64(len(segment)))
+		for err == nil {
+			_, err = s.next()
+		}
+		if !errors.Is(err, iotest.ErrTimeout) {
+			t.Errorf("cut at %d: %v", cut, err)
+		}
+	}
+	// The file became shorter while it was read.
+	s, err := newSegmentReader(badReader{segment[:len(segment)-10], io.EOF}, int64(len(segment)))
+	for err == nil {
+		_, err = s.next()
+	}
+	if err != errDamagedEntry {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestSealEntryTooLong(t *testing.T) {
+	head := appendEntryHead(nil, &journalEntry{rollout: "r"})
+	if err := sealEntry(head, math.MaxUint32, 0); !errors.Is(err, errEntryTooLong) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestSameFile(t *testing.T) {
+	was := fileID{dev: 5, ino: 6, birth: 7, gen: 8}
+	for _, c := range []struct {
+		name          string
+		now           fileID
+		wasDev, isDev uint64
+		want          bool
+	}{
+		{"the same", was, 5, 5, true},
+		{"devices were numbered anew", fileID{9, 6, 7, 8}, 5, 9, true},
+		{"another device", fileID{9, 6, 7, 8}, 5, 5, false},
+		{"another device, the journal elsewhere", fileID{9, 6, 7, 8}, 4, 9, false},
+		{"another inode", fileID{5, 1, 7, 8}, 5, 5, false},
+		{"the inode used again", fileID{5, 6, 8, 8}, 5, 5, false},
+		{"the inode used again within a tick", fileID{5, 6, 7, 9}, 5, 5, false},
+	} {
+		if got := sameFile(was, c.now, c.wasDev, c.isDev); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
+
+// FuzzSegment: whatever the bytes, the reader returns exactly the entries in front of the first damage, which an independent
+// reading by the book finds too.
+func FuzzSegment(f *testing.F) {
+	entries, segment := testEntries()
+	segment = segment[:len(segment)-len(appendTestEntry(nil, &entries[3]))]
+	seeds := [][]byte{
+		nil, segment[:10], segment[:segmentHeader], segment, segment[:len(segment)-1],
+		append(bytes.Clone(segment), 0), append(bytes.Clone(segment), make([]byte, 200)...),
+		append(bytes.Clone(segment), bytes.Repeat([]byte{0xff}, 100)...),
+		append(bytes.Clone(segment), segment[segmentHeader:]...),
+		append(bytes.Clone(segment), segment...),
+		bytes.Replace(segment, []byte("rolltapj"), []byte("rolltapk"), 1),
+		bytes.Replace(segment, []byte("pad"), []byte("pAd"), 1),
+		appendTestEntry(bytes.Clone(segment), &journalEntry{rollout: "a/../b", data: []byte("x")}),
+		appendTestEntry(bytes.Clone(segment), &journalEntry{rollout: "r", offset: -1, data: []byte("x")}),
+		appendTestEntry(bytes.Clone(segment), &journalEntry{rollout: "r", offset: math.MaxInt64, data: []byte("x")}),
+	}
+	if len(seeds) != 15 {
+		f.Fatalf("%d seeds", len(seeds))
+	}
+	for _, s := range seeds {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		got, skipped, err := readAll(b)
+		var want []string
+		end := 0
+		if err != errNoSegment && len(b) > 0 {
+			want, end = byTheBook(b)
+		}
+		if len(got) != len(want) {
+			t.Fatalf("%d entries, want %d", len(got), len(want))
+		}
+		for i, e := range got {
+			if s := fmt.Sprint(e.rollout, e.file, e.offset, e.lines, string(b[e.at:e.at+e.size])); s != want[i] {
+				t.Errorf("entry %d: %q, want %q", i, s, want[i])
+			}
+			if !ValidID(e.rollout) || e.offset < 0 || e.offset+e.size < e.offset {
+				t.Errorf("entry %d: %+v", i, e)
+			}
+		}
+		if err != errNoSegment && skipped != int64(len(b)-end) {
+			t.Errorf("%d bytes skipped, want %d", skipped, len(b)-end)
+		}
+	})
+}
+
+// byTheBook reads entries with as little in common with the reader as the diagram allows.
+func byTheBook(b []byte) (entries []string, end int) {
+	num := func(p []byte) (n uint64) {
+		for i := len(p) - 1; i >= 0; i-- {
+			n = n<<8 | uint64(p[i])
+		}
+		return n
+	}
+	end = 32
+	for {
+		p := b[end:]
+		if len(p) < 8 || num(p[:4]) == 0 || num(p[:4]) > uint64(len(p)-8) {
+			return entries, end
+		}
+		length := int(num(p[:4]))
+		payload := p[8 : 8+length]
+		if uint64(crc32.Checksum(payload, crc32.MakeTable(crc32.Castagnoli))) != num(p[4:8]) || length < 43 {
+			return entries, end
+		}
+		n := int(num(payload[36:38]))
+		if length < 42+n || !ValidID(string(payload[38:38+n])) {
+			return entries, end
+		}
+		offset := int64(num(payload[24:32]))
+		if offset < 0 || offset > math.MaxInt64-int64(length) {
+			return entries, end
+		}
+		id := fileID{num(payload[:8]), num(payload[8:16]), int64(num(payload[16:24])), uint32(num(payload[32:36]))}
+		entries = append(entries, fmt.Sprint(string(payload[38:38+n]), id, offset, int(num(payload[38+n:42+n])), string(payload[42+n:])))
+		end += 8 + length
+	}
+}

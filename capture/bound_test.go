@@ -26,7 +26,7 @@ func TestLinesStayReadable(t *testing.T) {
 		{"the largest", "\x00", defaultCopyMax, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if c.max > 10<<20 && (raceDetector || testing.Short()) {
+			if c.max > 8<<20 && (raceDetector || testing.Short()) {
 				t.Skip("takes long")
 			}
 			text := []byte(strings.Repeat(c.unit, int(c.max)/len(c.unit)))

@@ -189,9 +189,13 @@ func (s *Store) lock(giveUp time.Time, path string) (*locked, error) {
 func (s *Store) writeLocked(b *batch, path string, f file, st fs.FileInfo) (again bool, err error) {
 	began := time.Now()
 	old := st.Size()
+	id, sure, err := identityOfLocked(f, st)
+	if err != nil {
+		return false, err
+	}
+	known := b.r.seen.is(identity{id, old})
 	heal := false
-	if b.r.seen != identify(st, old) { // else it ends where we ended it, with a newline
-		var err error
+	if b.r.seen != (identity{id, old}) { // else it ends where we ended it, with a newline
 		if heal, err = torn(f, old); err != nil {
 			return false, err
 		}
@@ -203,7 +207,7 @@ func (s *Store) writeLocked(b *batch, path string, f file, st fs.FileInfo) (agai
 		f.Truncate(old) // if this fails, too, the tail is torn and the next batch ends it
 		return false, err
 	}
-	ref, err := s.secure(b, f, st, data)
+	ref, err := s.secure(b, f, securing{id: id, inJournal: known && sure, offset: old, data: data})
 	if err != nil {
 		return false, err
 	}
@@ -217,7 +221,7 @@ func (s *Store) writeLocked(b *batch, path string, f file, st fs.FileInfo) (agai
 		}()
 	}
 	gone := false
-	if now := identify(st, old); !b.r.seen.is(now) {
+	if !known {
 		err := s.dir.wait()
 		gone = errors.Is(err, fs.ErrNotExist)
 		if err != nil && !gone {
@@ -232,7 +236,7 @@ func (s *Store) writeLocked(b *batch, path string, f file, st fs.FileInfo) (agai
 		f.Truncate(old) // nobody else writes here: we hold the lock, and a second copy is about to be made
 		return true, nil
 	}
-	b.r.seen = identify(st, old+int64(written))
+	b.r.seen = identity{id, old + int64(written)}
 	if heal && s.o.Observe.Healed != nil {
 		s.o.Observe.Healed(b.r.id)
 	}
@@ -324,13 +328,28 @@ func (c *countWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// identify describes a file whose Stat was st and that has size bytes now. A new file is never the one seen before.
-func identify(st fs.FileInfo, size int64) identity {
-	sys, ok := st.Sys().(*syscall.Stat_t)
-	if !ok || size == 0 {
-		return identity{}
+// identityOfLocked tells which file f is, whose Stat was st. It is sure where the file system tells files apart that had the
+// same number one after the other.
+func identityOfLocked(f file, st fs.FileInfo) (id fileID, sure bool, err error) {
+	id, err = identityOf(f)
+	if errors.Is(err, errNoBirthTime) {
+		return fileID{dev: deviceOf(st), ino: inodeOf(st)}, false, nil
 	}
-	return identity{dev: uint64(sys.Dev), ino: sys.Ino, size: size}
+	return id, err == nil, err
+}
+
+func deviceOf(st fs.FileInfo) uint64 {
+	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
+		return uint64(sys.Dev)
+	}
+	return 0
+}
+
+func inodeOf(st fs.FileInfo) uint64 {
+	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
+		return sys.Ino
+	}
+	return 0
 }
 
 // dirSync makes directory entries durable for many callers at once: one sync serves all who asked before it began.

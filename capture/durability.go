@@ -2,8 +2,6 @@ package capture
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"path/filepath"
 	"time"
 )
@@ -38,20 +36,26 @@ func Replay(ctx context.Context, dir string, report func(ReplayEvent)) error {
 	return replayJournals(ctx, dir, report)
 }
 
-// secure makes what was just written to f durable: the bytes data at offset, or all of f when data is nil. The file is locked.
-// ref stands for the journal's entry, nil when there is none.
-func (s *Store) secure(b *batch, f file, st fs.FileInfo, data []byte) (ref *segmentRef, err error) {
-	// A file that is new to us is synced itself: its inode and name have to be durable before a journal can speak of it.
-	if data != nil && s.journal != nil && b.r.seen.is(identify(st, st.Size())) && s.crowded() {
-		id, err := identityOf(f)
-		if err == nil {
-			return s.journal.commit(&journalEntry{rollout: b.r.id, file: id, offset: st.Size(), lines: len(b.entries), data: data})
-		}
-		if !errors.Is(err, errNoBirthTime) {
-			return nil, err
-		}
+// securing is what was just written to a locked file.
+type securing struct {
+	id     fileID
+	offset int64
+	data   []byte // what was written, nil when it was more than one write
+	// inJournal: a journal may speak of the file, since it can be told from every other and its inode and name are durable. A
+	// file that is new to us is synced itself.
+	inJournal bool
+}
+
+// secure makes what was written to f durable. ref stands for the journal's entry, nil when there is none.
+func (s *Store) secure(b *batch, f file, w securing) (ref *segmentRef, err error) {
+	if w.data != nil && w.inJournal && s.journal != nil && s.crowded() {
+		return s.journal.commit(&journalEntry{rollout: b.r.id, file: w.id, offset: w.offset, lines: len(b.entries), data: w.data})
 	}
-	return nil, s.sync(f)
+	if err = s.sync(f); err != nil && s.journal != nil {
+		// The system may have dropped more than this batch: what earlier batches left to the journal is in the same file.
+		s.journal.doubt(b.r.id)
+	}
+	return nil, err
 }
 
 func (s *Store) crowded() bool {

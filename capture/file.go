@@ -132,7 +132,18 @@ func syncDir(dir string) error {
 	return d.Sync()
 }
 
+// mkdirDurable tries again while parents disappear under it: another process removes the folder of journals when it is empty.
 func mkdirDurable(dir string) error {
+	var err error
+	for range 100 {
+		if err = mkdirOnce(dir); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return err
+}
+
+func mkdirOnce(dir string) error {
 	if st, err := os.Stat(dir); err == nil {
 		if !st.IsDir() {
 			return fmt.Errorf("%s is no directory", dir)
@@ -143,7 +154,7 @@ func mkdirDurable(dir string) error {
 	}
 	parent := filepath.Dir(dir)
 	if parent != dir {
-		if err := mkdirDurable(parent); err != nil {
+		if err := mkdirOnce(parent); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 )
@@ -211,6 +212,23 @@ type journalBatch struct {
 	done    chan struct{}
 }
 
+// doubt says that a sync of the rollout's file failed for somebody else: everything that the journal still knows of it is
+// written anew before a sync of that file is believed.
+func (j *journal) doubt(rollout string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	segments := j.sealed
+	if j.cur != nil {
+		segments = append(slices.Clone(segments), j.cur)
+	}
+	for _, s := range segments {
+		if _, ok := s.rollouts[rollout]; ok {
+			j.suspect[rollout] = struct{}{}
+			return
+		}
+	}
+}
+
 // newJournal touches nothing: the folder is made for the first entry. The caller must close it.
 func newJournal(o journalOptions) *journal {
 	j := &journal{
@@ -384,7 +402,7 @@ func (s *segment) begin() error {
 		return err
 	}
 	s.info = st
-	dev := identify(st, 1).dev
+	dev := deviceOf(st)
 	n, err := s.f.WriteAt(appendSegmentHeader(nil, s.created, dev), 0)
 	s.size = int64(n)
 	return err

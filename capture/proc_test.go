@@ -87,11 +87,14 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
-// TestKill: a process under load is killed at random moments, fifty times on one store. Nothing that it saw acknowledged is
+// TestKill: a process under load is killed at random moments, many times on one store. Nothing that it saw acknowledged is
 // lost or there twice, and a torn tail costs only itself.
 func TestKill(t *testing.T) {
 	kills := 50
-	if testing.Short() {
+	switch {
+	case raceDetector:
+		kills = 15
+	case testing.Short():
 		kills = 10
 	}
 	dir := t.TempDir()

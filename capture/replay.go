@@ -221,7 +221,7 @@ func readSegment(path string, each func(replayEntry)) (segmentEnd, error) {
 	if err != nil {
 		return segmentEnd{skipped: st.Size()}, err
 	}
-	from := &replaySegment{path: path, wasDev: s.dev, isDev: identify(st, 1).dev}
+	from := &replaySegment{path: path, wasDev: s.dev, isDev: deviceOf(st)}
 	for {
 		e, err := s.next()
 		if err == io.EOF {

@@ -14,6 +14,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
+// errDoubted puts off a segment whose files have to be written anew first.
+var errDoubted = errors.New("another sync of the file failed")
+
 // retireSyncs is how many files are synced at the same time when a segment is retired.
 const retireSyncs = 8
 
@@ -120,6 +123,10 @@ func (j *journal) retireSegment(ctx context.Context, s *segment) error {
 		g.Go(func() error {
 			err := j.syncRollout(ctx, id, again[id])
 			j.mu.Lock()
+			_, doubted := j.suspect[id]
+			if _, anew := again[id]; err == nil && doubted && !anew {
+				err = errDoubted // while it was synced somebody else's sync of it failed
+			}
 			if err == nil {
 				delete(s.rollouts, id)
 				delete(j.suspect, id)

@@ -40,17 +40,15 @@ type rollout struct {
 	free  time.Time // until then the lock is left to others
 }
 
-// identity says whether a file is the one that was written to last time. Inode numbers are used again at once, so the file
-// must not have become shorter either.
+// identity says whether a file is the one that was written to last time. Inode numbers are used again at once, and not every
+// file system tells more, so the file must not have become shorter either.
 type identity struct {
-	dev, ino uint64
-	size     int64
+	id   fileID
+	size int64
 }
 
-// is reports whether f may be the file i, with more appended.
-func (i identity) is(f identity) bool {
-	return i.ino != 0 && i.dev == f.dev && i.ino == f.ino && i.size <= f.size
-}
+// is reports whether f is the file i, with more appended. Nothing is the zero identity.
+func (i identity) is(f identity) bool { return i.size > 0 && i.id == f.id && i.size <= f.size }
 
 // rolloutSet holds the rollouts that are being written and, least recently used first, at most max idle ones. It is guarded
 // by Store.mu.

@@ -68,6 +68,7 @@ func (d *Demo) Run(ctx context.Context, c *Console, start StartSidecar) error {
 			run.play(ctx, dialect, s)
 		}
 	}
+	replay(ctx, c, store)
 	ok, err := run.report(c)
 	if err == nil && !ok {
 		err = ErrFound

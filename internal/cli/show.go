@@ -42,6 +42,7 @@ func (s *Show) Run(ctx context.Context, c *Console) error {
 	if err := checkStore(s.Store); err != nil {
 		return err
 	}
+	replay(ctx, c, s.Store)
 	if s.Rollout == "" {
 		return s.list(ctx, c)
 	}

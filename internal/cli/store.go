@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,45 @@ func checkStore(dir string) error {
 		return &UsageError{fmt.Errorf("store: %w", err)}
 	}
 	return nil
+}
+
+// replayTime bounds the replay in front of reading.
+const replayTime = 30 * time.Second
+
+// replay brings back what a power cut took from a store whose writers are dead, before it is read. What cannot be done is no
+// error: the store is then read as it is, and the person at the keyboard is told.
+func replay(ctx context.Context, c *Console, dir string) {
+	ctx, cancel := context.WithTimeoutCause(ctx, replayTime, fmt.Errorf("not done within %s", replayTime))
+	defer cancel()
+	var lines, rollouts, failed int64
+	var first error
+	err := capture.Replay(ctx, dir, func(e capture.ReplayEvent) {
+		switch e.Kind {
+		case capture.ReplayRestored:
+			rollouts++
+			lines += int64(e.Lines)
+		case capture.ReplayDamaged:
+			c.note(inertLine(fmt.Sprintf("journal %s is damaged and was kept aside: %v", e.Segment, e.Err)))
+		case capture.ReplayFailed:
+			if failed++; first == nil {
+				first = e.Err
+			}
+		}
+	})
+	if lines > 0 {
+		c.note(fmt.Sprintf("brought back from the journal: %s of %s", plural(lines, "line"), plural(rollouts, "rollout")))
+	}
+	if err == nil {
+		return
+	}
+	if first == nil {
+		first = err
+	}
+	text := fmt.Sprintf("not all of the journal could be replayed, lines that a power cut took may be missing: %v", first)
+	if failed > 1 {
+		text += fmt.Sprintf(" (and %d more)", failed-1)
+	}
+	c.note(inertLine(text))
 }
 
 func checkID(id string) error {

@@ -23,7 +23,7 @@ type Verify struct {
 
 // Help is shown by --help.
 func (v *Verify) Help() string {
-	return `Names by file and line what is wrong. Exit code 0: every line is whole and stands once. 1: a damaged line, a torn tail or a call twice (with --strict a known loss, too). 2: no such store.`
+	return `Names by file and line what is wrong. Exit code 0: every line is whole and stands once. 1: a damaged line, a torn tail or a call twice (with --strict a known loss, too). 2: no such store. What dead writers left in the journal is brought back into its files first, without --repair, too.`
 }
 
 // Run returns ErrFound when the store is not as it should be.
@@ -31,6 +31,7 @@ func (v *Verify) Run(ctx context.Context, c *Console) error {
 	if err := checkStore(v.Store); err != nil {
 		return err
 	}
+	replay(ctx, c, v.Store) // before a repair, whose files are others to the journal
 	w := bufio.NewWriter(c.Out)
 	var out findings = &linesOut{c: c, w: w, dir: v.Store}
 	if v.JSON {

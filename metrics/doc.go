@@ -56,7 +56,7 @@
 //	rolltap_capture_commit_seconds
 //		histogram. One batch from lock to durable.
 //	rolltap_capture_fsync_seconds
-//		histogram. One fsync of a data file.
+//		histogram. One sync of a data file or, for all rollouts that wait, of the journal.
 //	rolltap_capture_batch_records
 //		histogram, records. How many records shared one fsync.
 //	rolltap_capture_lock_wait_seconds

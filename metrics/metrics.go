@@ -94,7 +94,7 @@ func New(b Build) *Metrics {
 	m.records = newFamily(r, "capture_records_total", "Records by what became of them.", "result", resultWords)
 
 	m.commit = histogram("capture_commit_seconds", "Time to make one batch of records durable.", ownBuckets)
-	m.fsync = histogram("capture_fsync_seconds", "Time of one fsync of a data file.", ownBuckets)
+	m.fsync = histogram("capture_fsync_seconds", "Time of one sync of a data file or of the journal.", ownBuckets)
 	m.batch = histogram("capture_batch_records", "Records made durable together.", batchBuckets)
 	m.lockWait = histogram("capture_lock_wait_seconds", "Wait for the lock of a data file.", ownBuckets)
 	m.bytes = counter("capture_bytes_total", "Bytes written to data files.")
@@ -197,7 +197,7 @@ func (m *Metrics) CaptureBatch(records, bytes int, took time.Duration) {
 	m.commit.Observe(took.Seconds())
 }
 
-// CaptureFsync times one fsync of a data file.
+// CaptureFsync times one sync of a data file or of the journal.
 func (m *Metrics) CaptureFsync(d time.Duration) { m.fsync.Observe(d.Seconds()) }
 
 // CaptureLockWait times the wait for the lock of a data file.

@@ -190,7 +190,7 @@ func (s *serve) Run(ctx context.Context, p *program, k *kong.Context) error {
 	log := p.logger(s.Settings.LogFormat, s.Settings.LogLevel)
 	log.Info("configuration", zap.String("version", p.build.Version), zap.String("commit", p.build.Commit),
 		zap.Object("settings", effective(k)), zap.Object("origins", origins(k, p.settings)))
-	p.raiseProcs()
+	defer p.raiseProcs()()
 	server, err := proxy.Open(proxy.Config(s.Settings), proxy.Deps{Log: log, Version: p.build.Version, Commit: p.build.Commit})
 	if err != nil {
 		return err
@@ -200,11 +200,14 @@ func (s *serve) Run(ctx context.Context, p *program, k *kong.Context) error {
 
 // raiseProcs lets twice as many threads run Go code as there are cores, unless GOMAXPROCS says otherwise. Each record waits
 // in fsync; with one thread a core those that come back find none free and are switched once more (measured on two cores:
-// a quarter more durable answers a second).
-func (p *program) raiseProcs() {
-	if !slices.ContainsFunc(p.environ, func(kv string) bool { return strings.HasPrefix(kv, "GOMAXPROCS=") }) {
-		runtime.GOMAXPROCS(2 * runtime.GOMAXPROCS(0))
+// a quarter more durable answers a second). The returned func takes it back: run may be called again in one process.
+func (p *program) raiseProcs() (lower func()) {
+	if slices.ContainsFunc(p.environ, func(kv string) bool { return strings.HasPrefix(kv, "GOMAXPROCS=") }) {
+		return func() {}
 	}
+	before := runtime.GOMAXPROCS(0)
+	runtime.GOMAXPROCS(2 * before)
+	return func() { runtime.GOMAXPROCS(before) }
 }
 
 // effective is the configuration that holds, secrets masked. Paths of files that hold secrets are none.

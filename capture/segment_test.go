@@ -91,7 +91,7 @@ func TestSegmentFormat(t *testing.T) {
 // TestSegmentTornAnywhere cuts a segment at every byte, and lets zeros follow as a power cut does.
 func TestSegmentTornAnywhere(t *testing.T) {
 	entries, segment := testEntries()
-	entries, segment = entries[:3], segment[:len(segment)-len(appendTestEntry(nil, &entries[3]))]
+	segment = segment[:len(segment)-len(appendTestEntry(nil, &entries[3]))]
 	all, _, _ := readAll(segment)
 	for cut := range len(segment) {
 		for _, zeros := range []int{0, 1, 100} {

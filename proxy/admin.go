@@ -119,7 +119,7 @@ func (s *Server) adminMux(m *metrics.Metrics, deps Deps) (*http.ServeMux, error)
 		}
 		guard = func(h http.HandlerFunc) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if _, ok := matchToken(r.Header, tokens.get()); !ok {
+				if !presents(r.Header, tokens.get()) {
 					w.Header().Set("WWW-Authenticate", "Bearer")
 					http.Error(w, "a token of --api-token-file is needed", http.StatusUnauthorized)
 					return
@@ -145,14 +145,7 @@ func (s *Server) serveDrain(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.health.drain()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for s.handler.inFlight.Load() > 0 {
-		select {
-		case <-tick.C:
-		case <-r.Context().Done():
-			return
-		}
+	if s.handler.idle(r.Context()) == nil {
+		fmt.Fprintln(w, "drained")
 	}
-	fmt.Fprintln(w, "drained")
 }

@@ -2,10 +2,14 @@ package proxy
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
+	"os"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"rolltap/capture"
@@ -25,37 +29,61 @@ type upload struct {
 	x    *exchange
 	body io.ReadCloser
 	rc   *http.ResponseController
-	copy *capture.Copy
+	copy *capture.Copy // nil: nobody keeps it
 	next time.Duration // when the read deadline has to be moved again
 	rest []byte        // read, and not kept by the copy
+
+	reading sync.Mutex  // held by the read that is going on
+	stopped atomic.Bool // the exchange is over
+}
+
+func (x *exchange) newUpload(kept *capture.Copy) *upload {
+	return &upload{x: x, body: x.in.Body, rc: http.NewResponseController(x.out.ResponseWriter), copy: kept, next: x.h.uploadSilence / 8}
 }
 
 func (u *upload) Read(p []byte) (int, error) {
+	u.reading.Lock()
+	defer u.reading.Unlock()
+	if u.stopped.Load() {
+		return 0, http.ErrBodyReadAfterClose
+	}
 	if now := u.x.elapsed(); now >= u.next {
 		// Without a deadline a client that stops inside its body would be waited for without end.
-		u.rc.SetReadDeadline(time.Now().Add(uploadSilence))
-		u.next = now + uploadSilence/8
+		u.rc.SetReadDeadline(time.Now().Add(u.x.h.uploadSilence))
+		u.next = now + u.x.h.uploadSilence/8
 	}
 	n, err := u.body.Read(p)
 	if n > 0 {
-		u.copy.Write(p[:n])
+		if u.copy != nil {
+			u.copy.Write(p[:n])
+		}
 		if u.x.requestBytes.Add(int64(n)) == u.x.in.ContentLength {
 			u.x.uploaded.Store(true) // its end may be looked for only when the answer is here already
 		}
 		u.x.watch.progress()
 	}
-	if err != nil {
-		u.rc.SetReadDeadline(time.Time{})
-		if errors.Is(err, io.EOF) {
-			u.x.uploaded.Store(true)
-		} else {
-			u.x.uploadFailed(err)
-		}
+	switch {
+	case err == nil, u.stopped.Load():
+	case errors.Is(err, io.EOF):
+		u.rc.SetReadDeadline(time.Time{}) // behind the body the server watches for the client leaving
+		u.x.uploaded.Store(true)
+	default: // the deadline stays: the server tries to read the rest before it closes the connection
+		u.x.uploadFailed(err)
 	}
 	return n, err
 }
 
 func (u *upload) Close() error { return u.body.Close() }
+
+// stop ends the upload with its exchange. The server reads on for the rest of a body, so that the client can read its
+// answer; it would break off a read that is still going on, and the deadline with it, and then wait without end.
+func (u *upload) stop(linger time.Duration) {
+	u.stopped.Store(true)
+	u.rc.SetReadDeadline(time.Unix(1, 0))
+	u.reading.Lock() // behind it nothing reads
+	defer u.reading.Unlock()
+	u.rc.SetReadDeadline(time.Now().Add(linger))
+}
 
 // takeBody holds the request body when it fits, else prepares it to stream behind what was read of it. It reports an
 // error when the client's body cannot be read.
@@ -70,7 +98,7 @@ func (x *exchange) takeBody() error {
 	o.Max = min(o.Max, int64(x.h.cfg.MaxRequestBytes))
 	x.request = capture.NewCopy(o)
 	x.request.Expect(r.ContentLength)
-	up := &upload{x: x, body: r.Body, rc: http.NewResponseController(x.out.ResponseWriter), copy: x.request}
+	up := x.newUpload(x.request)
 	hold := min(holdBytes, o.Max)
 	// Trailers arrive behind a chunked body and can only follow one.
 	if r.ContentLength <= hold && len(r.Trailer) == 0 {
@@ -109,28 +137,42 @@ func (u *upload) hold(limit int64) (bool, error) {
 	return false, nil
 }
 
-// inBody is the body that ReverseProxy is given: it guards a streaming one against reads after the handler has returned.
+// inBody is the body that ReverseProxy is given.
 func (x *exchange) inBody() io.ReadCloser {
 	switch {
 	case x.held:
-		return keptReader(x.request)
+		return x.keptReader()
 	case x.upload == nil:
 		return http.NoBody
-	case x.request.Len() == 0:
+	case x.requestBytes.Load() == 0:
 		return x.upload
 	}
-	return joinedBody{io.MultiReader(keptReader(x.request), bytes.NewReader(x.upload.rest), x.upload), x.upload}
+	return joinedBody{io.MultiReader(x.keptReader(), bytes.NewReader(x.upload.rest), x.upload), x.upload}
 }
 
-// keptReader reads what a copy holds now. The transport looks for the end of a body that it has sent whole at its
-// leisure, when the answer may have arrived and the copy may be gone with its record: that must not look like a broken
+// keptReader reads what the request's copy holds now. The transport looks for the end of a body that it has sent whole at
+// its leisure, when the answer may have arrived and the copy may be gone with its record: that must not look like a broken
 // request, since the transport then breaks the answer as well.
-func keptReader(c *capture.Copy) io.ReadCloser {
-	if b, ok := c.Bytes(); ok {
+func (x *exchange) keptReader() io.ReadCloser {
+	if b, ok := x.request.Bytes(); ok {
 		return io.NopCloser(bytes.NewReader(b))
 	}
-	r := c.NewReader()
-	return joinedBody{io.LimitReader(r, c.Len()), r}
+	return io.NopCloser(io.LimitReader(&fileReader{x.ctx, x.request.NewReader()}, x.request.Len()))
+}
+
+// fileReader reads a copy in a file. An upstream may answer before it has read all of the request; when the copy goes with
+// the record of that answer, the transport is kept waiting until the exchange is over.
+type fileReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (f *fileReader) Read(p []byte) (int, error) {
+	n, err := f.r.Read(p)
+	if errors.Is(err, os.ErrClosed) {
+		<-f.ctx.Done()
+	}
+	return n, err
 }
 
 // onceBody is the body of a request that has none: with it the transport cannot tell that it could send the request again.
@@ -139,8 +181,24 @@ type onceBody struct{}
 func (onceBody) Read([]byte) (int, error) { return 0, io.EOF }
 func (onceBody) Close() error             { return nil }
 
+// closeBehind lets the connection end with an answer that comes before its request was read to the end: what is left of the
+// request must not pass for the next one.
+func (x *exchange) closeBehind() {
+	if x.upload != nil && !x.uploaded.Load() {
+		x.out.Header().Set("Connection", "close")
+	}
+}
+
 // outBody finishes the upstream request's body.
 func (x *exchange) outBody(out *http.Request) {
+	// The transport takes these headers for leave to send again what the upstream may have read. It knows them in their
+	// canonical spelling only; to the upstream it makes no difference.
+	for _, name := range [...]string{"Idempotency-Key", "X-Idempotency-Key"} {
+		if v, ok := out.Header[name]; ok {
+			delete(out.Header, name)
+			out.Header[strings.ToLower(name)] = v
+		}
+	}
 	switch {
 	case x.model():
 	case out.Body != nil && out.Body != http.NoBody:
@@ -152,16 +210,10 @@ func (x *exchange) outBody(out *http.Request) {
 		return
 	}
 	if x.held {
-		request := x.request
 		// In memory, and named so that the transport sees it: head and body are then one write.
-		out.Body = keptReader(request)
-		out.ContentLength = request.Total()
-		// The transport takes these headers for leave to repeat what the upstream may have read, if it can.
-		_, key := out.Header["Idempotency-Key"]
-		_, xkey := out.Header["X-Idempotency-Key"]
-		if !key && !xkey {
-			out.GetBody = func() (io.ReadCloser, error) { return keptReader(request), nil }
-		}
+		out.Body = x.keptReader()
+		out.ContentLength = x.request.Total()
+		out.GetBody = func() (io.ReadCloser, error) { return x.keptReader(), nil }
 	}
 	out.Trailer = x.in.Trailer // filled by the server when the body has been read to its end
 }

@@ -22,17 +22,24 @@ func (l progressListener) Accept() (net.Conn, error) {
 	if !ok || l.limit <= 0 {
 		return c, nil
 	}
-	return &progressConn{TCPConn: tcp, limit: l.limit}, nil
+	return &progressConn{Conn: tcp, tcp: tcp, limit: l.limit}, nil
 }
 
 // progressConn is a client connection with a write deadline that moves with the client's progress: a client that reads
 // slowly is served for as long as it takes, one that has stopped frees the engine's slot. net/http knows only a deadline
 // for the whole answer. One goroutine writes at a time, as net/http does.
+//
+// The connection is embedded as what every connection is: io.Copy would go round Write by a ReadFrom, and run into the
+// deadline that the last Write has left.
 type progressConn struct {
-	*net.TCPConn
+	net.Conn
+	tcp   *net.TCPConn // the same connection
 	limit time.Duration
 	armed time.Time // the deadline that the connection has now
 }
+
+// CloseWrite is what net/http and httputil look for, to end one direction without a reset.
+func (c *progressConn) CloseWrite() error { return c.tcp.CloseWrite() }
 
 // Write fails with os.ErrDeadlineExceeded when the client took nothing for the limit (and an eighth of it).
 func (c *progressConn) Write(p []byte) (int, error) {
@@ -46,14 +53,14 @@ func (c *progressConn) Write(p []byte) (int, error) {
 	}
 	written, progress, taken := 0, now, int64(-1)
 	for {
-		n, err := c.TCPConn.Write(p[written:])
+		n, err := c.tcp.Write(p[written:])
 		written += n
 		if err == nil || !errors.Is(err, os.ErrDeadlineExceeded) {
 			return written, err
 		}
 		now = time.Now()
 		// A write goes on only when there is room for a lot; what the client's system has acknowledged tells earlier.
-		if t := acknowledged(c.TCPConn); n > 0 || t > taken {
+		if t := acknowledged(c.tcp); n > 0 || t > taken {
 			progress, taken = now, t
 		}
 		if now.Sub(progress) >= c.limit {

@@ -33,7 +33,7 @@ func connPair(t *testing.T, limit time.Duration) (client *net.TCPConn, server ne
 	client, server = c.(*net.TCPConn), <-accepted
 	client.SetReadBuffer(4 << 10)
 	if pc, ok := server.(*progressConn); ok {
-		pc.SetWriteBuffer(8 << 10)
+		pc.tcp.SetWriteBuffer(8 << 10)
 	}
 	t.Cleanup(func() { client.Close(); server.Close() })
 	return client, server

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime/debug"
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
@@ -31,6 +32,15 @@ func contentCoding(h http.Header) string {
 		return ""
 	}
 	return c
+}
+
+// decodable reports whether newDecoder knows a coding.
+func decodable(coding string) bool {
+	switch coding {
+	case "gzip", "x-gzip", "deflate", "zstd":
+		return true
+	}
+	return false
 }
 
 // newDecoder reads a body under a content coding. The caller closes it.
@@ -86,6 +96,7 @@ type inflater struct {
 	starved chan struct{} // from the decoder: everything pushed is decoded; closed when it has ended
 
 	verdict dialect.Verdict
+	fault   any     // what the decoder's goroutine panicked with
 	blind   bool    // undecodable: the end cannot be told
 	last    [4]byte // last bytes pushed
 	seen    int64   // bytes decoded
@@ -108,11 +119,20 @@ func (f *inflater) push(p []byte) {
 	}
 	f.chunks <- p
 	<-f.starved
+	f.raise()
+}
+
+// raise goes on with a panic of the decoder's goroutine in that of the exchange: there it ends the exchange, not the program.
+func (f *inflater) raise() {
+	if f.fault != nil {
+		panic(f.fault)
+	}
 }
 
 // finish tells the decoder that no more comes and lets the observer see the end.
 func (f *inflater) finish() {
 	f.close()
+	f.raise()
 	if f.verdict == dialect.None {
 		p := f.obs.Finish()
 		f.verdict = p.Verdict
@@ -143,17 +163,7 @@ func (f *inflater) settled() bool {
 
 func (f *inflater) run(in *starvingReader) {
 	defer close(f.starved)
-	d, err := newDecoder(f.coding, in)
-	if err == nil {
-		defer d.Close()
-		buf := make([]byte, 16<<10)
-		for err == nil {
-			var n int
-			if n, err = d.Read(buf); n > 0 {
-				f.decoded(buf[:n])
-			}
-		}
-	}
+	err := f.decode(in)
 	if in.closed {
 		return
 	}
@@ -161,6 +171,30 @@ func (f *inflater) run(in *starvingReader) {
 	f.starved <- struct{}{}
 	for range in.chunks {
 		f.starved <- struct{}{} // whoever pushes must not wait, though nothing decodes any more
+	}
+}
+
+// decode decodes until the input ends or cannot be decoded.
+func (f *inflater) decode(in io.Reader) (err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			f.fault, err = fmt.Sprintf("%v\n%s", fault, debug.Stack()), errors.New("the decoder panicked")
+		}
+	}()
+	d, err := newDecoder(f.coding, in)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	buf := make([]byte, 16<<10)
+	for {
+		n, err := d.Read(buf)
+		if n > 0 {
+			f.decoded(buf[:n])
+		}
+		if err != nil {
+			return err
+		}
 	}
 }
 

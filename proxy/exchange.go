@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -25,6 +26,9 @@ var (
 	errEnded   = errors.New("the exchange is over")
 )
 
+// errSwitched says that the upstream's 101 is no answer to the request.
+var errSwitched = errors.New("the upstream switched protocols unasked")
+
 // errNotDurable aborts an answer under --capture required: its record could not be made durable in time.
 var errNotDurable = errors.New("the record is not durable")
 
@@ -41,14 +45,14 @@ type exchange struct {
 	watch  silence
 	slot   bool // a slot at the upstream is held
 
-	route       rewrite.Route
-	plan        rewrite.Plan
-	dialect     dialect.Dialect // nil when the path names none
-	callID      string          // of a call that is recorded, else empty
-	clientToken string          // the token that let the client in
+	route   rewrite.Route
+	plan    rewrite.Plan
+	dialect dialect.Dialect // nil when the path names none
+	callID  string          // of a call that is recorded, else empty
+	tokens  []string        // of this proxy, one of which let the client in; nil: nobody is asked
 
 	held         bool    // the whole request body is in request
-	upload       *upload // the rest of a request body that streams
+	upload       *upload // the request body, or the rest of it, that streams; nil: it does not
 	request      *capture.Copy
 	requestBytes atomic.Int64
 	uploaded     atomic.Bool           // the client's body was read to its end
@@ -78,6 +82,8 @@ type exchange struct {
 	summary   dialect.Summary
 	ending    ending
 	settled   bool // the record was written, or there is none to write
+	making    bool // the record is being made
+	faulty    bool // that has panicked: the record takes what came as it is
 	cause     error
 }
 
@@ -93,7 +99,7 @@ func (x *exchange) model() bool { return x.plan == rewrite.PassThrough || x.plan
 
 // upstreamDialect is the dialect spoken at the upstream.
 func (x *exchange) upstreamDialect() dialect.Name {
-	if x.plan == rewrite.PassThrough {
+	if x.dialect != nil && slices.Contains(x.h.dialects, x.dialect.Name()) {
 		return x.dialect.Name()
 	}
 	return x.h.dialects[0]
@@ -107,6 +113,10 @@ func newCallID() string {
 
 // run serves the exchange once its finish is deferred.
 func (x *exchange) run() {
+	if x.in.Body != http.NoBody {
+		// Moved by each read of the body. Also behind an answer that does not need the body the server waits for the rest of it.
+		http.NewResponseController(x.out.ResponseWriter).SetReadDeadline(x.start.Add(x.h.uploadSilence))
+	}
 	if !x.accept() {
 		return
 	}
@@ -129,8 +139,9 @@ func (x *exchange) run() {
 			in.ContentLength = x.request.Total()
 		}
 	case in.Body != nil && in.Body != http.NoBody:
-		// See takeBody. Only servers that are no HTTP/1 servers refuse, and ours is one.
-		_ = http.NewResponseController(x.out.ResponseWriter).EnableFullDuplex()
+		x.upload = x.newUpload(nil)
+		in.Body = x.upload
+		_ = x.upload.rc.EnableFullDuplex() // see takeBody; only servers that are no HTTP/1 servers refuse, and ours is one
 	}
 	p := httputil.ReverseProxy{
 		Rewrite:        x.rewrite,
@@ -163,6 +174,11 @@ func (x *exchange) rewrite(pr *httputil.ProxyRequest) {
 	}
 	u.RawQuery = x.in.URL.RawQuery // ReverseProxy has dropped what it could not parse
 	pr.Out.Host = root.Host
+	if x.model() {
+		// Behind a switch to another protocol calls would pass that nobody records.
+		pr.Out.Header.Del("Connection")
+		pr.Out.Header.Del("Upgrade")
+	}
 	x.outHeaders(x.in.Header, pr.Out.Header)
 	x.outBody(pr.Out)
 }
@@ -177,11 +193,17 @@ func (x *exchange) modifyResponse(res *http.Response) error {
 			h[name] = nil // else the server would make one up
 		}
 	}
+	if res.StatusCode != http.StatusSwitchingProtocols {
+		x.closeBehind()
+	}
 	if x.route.Prefixed && res.StatusCode >= 300 && res.StatusCode < 400 {
 		x.keepPrefix(res.Header)
 	}
 	switch {
 	case res.StatusCode == http.StatusSwitchingProtocols:
+		if x.model() || !strings.EqualFold(res.Header.Get("Upgrade"), x.in.Header.Get("Upgrade")) {
+			return errSwitched // ReverseProxy would find out too, and leave the connection open
+		}
 		return nil // the body is a connection from here on
 	case !x.model():
 		res.Body = &watchedBody{ReadCloser: res.Body, watch: &x.watch}
@@ -199,13 +221,28 @@ func (x *exchange) modifyResponse(res *http.Response) error {
 	g := &gate{x: x, src: res.Body, length: res.ContentLength}
 	if x.streamed {
 		x.observer = rewrite.NewObserver(x.dialect, int64(x.h.cfg.CaptureMaxBytes))
-		if x.coding == "" {
+		switch {
+		case x.coding == "":
 			g.stream = x.observer
-		} else {
+		case decodable(x.coding):
 			g.decoded = newInflater(x.coding, x.observer, x.decodedChunk)
 		}
 	}
 	x.gate, res.Body = g, g
+	if res.ContentLength == 0 || res.StatusCode == http.StatusNoContent || res.StatusCode == http.StatusNotModified {
+		return x.commitEmpty(res)
+	}
+	return nil
+}
+
+// commitEmpty settles an answer without a body before its head goes out: the head is its end, and is flushed whether or
+// not anybody has read the body to its end.
+func (x *exchange) commitEmpty(res *http.Response) error {
+	x.out.status = res.StatusCode // the record tells what will be sent
+	if _, err := x.gate.Read(make([]byte, 1)); errors.Is(err, errNotDurable) {
+		x.out.status = 0
+		return err
+	}
 	return nil
 }
 
@@ -216,13 +253,20 @@ func (x *exchange) keepPrefix(h http.Header) {
 	if err != nil || !strings.HasPrefix(u.EscapedPath(), "/") || strings.HasPrefix(u.EscapedPath(), x.route.Prefix+"/") {
 		return
 	}
-	if u.Host != "" && u.Host != x.in.Host && u.Host != x.h.upstream.Host {
+	path := u.EscapedPath()
+	switch u.Host {
+	case "", x.h.upstream.Host:
+		// The upstream's root is put in front again when the client comes back.
+		if rest, ok := strings.CutPrefix(path, x.h.upstream.EscapedPath()); ok && (rest == "" || rest[0] == '/') {
+			path = rest
+		}
+		u.Scheme, u.Host = "", ""
+	case x.in.Host:
+	default:
 		return
 	}
-	path := u.EscapedPath()
-	if u.Host == x.h.upstream.Host {
-		path = strings.TrimPrefix(path, x.h.upstream.EscapedPath())
-		u.Scheme, u.Host = "", ""
+	if path == "" {
+		path = "/" // a prefix counts only in front of one
 	}
 	u.RawPath = x.route.Prefix + path
 	u.Path, _ = url.PathUnescape(u.RawPath)
@@ -261,6 +305,9 @@ func (x *exchange) sawProgress(content bool) {
 
 // fail is ReverseProxy's hook for requests that never got an answer.
 func (x *exchange) fail(_ http.ResponseWriter, _ *http.Request, err error) {
+	if x.settled {
+		panic(http.ErrAbortHandler) // the record could not be made durable, and not even the head may be shown
+	}
 	x.cause = err
 	switch s := x.classify(situationUnavailable); s {
 	case situationClientGone:

@@ -155,6 +155,9 @@ func (g *gate) look(p []byte) {
 		g.safe = g.last
 		g.ended = g.length >= 0
 	}
+	if g.length >= 0 && g.total >= g.length {
+		g.safe = min(g.safe, g.length-1) // to the client the last byte is the end, whatever the events say
+	}
 }
 
 func (g *gate) follow(p rewrite.Progress) {
@@ -177,20 +180,21 @@ func (g *gate) follow(p rewrite.Progress) {
 // any other: a terminal event may be in it that lacks nothing but its blank line.
 func (g *gate) sawEnd(err error) {
 	g.srcErr = err
-	if errors.Is(err, io.EOF) && !g.ended {
-		if g.stream != nil {
-			g.follow(g.stream.Finish())
-		}
-		if g.decoded != nil {
-			g.decoded.finish()
-			g.verdict = g.decoded.verdict
-		}
+	if g.ended {
+		return
 	}
-	g.broken = !errors.Is(err, io.EOF) && !g.ended
-	if g.broken && g.stream != nil {
-		g.stream.Finish() // its last event belongs to what arrived; a verdict in it is worth nothing
+	g.ended, g.broken = true, !errors.Is(err, io.EOF)
+	switch {
+	case g.stream != nil:
+		p := g.stream.Finish() // the last event belongs to what arrived, its blank line or not
+		g.x.sawProgress(p.Content)
+		if !g.broken {
+			g.verdict = p.Verdict
+		}
+	case g.decoded != nil && !g.broken:
+		g.decoded.finish()
+		g.verdict = g.decoded.verdict
 	}
-	g.ended = true
 }
 
 // situation is what the end means.

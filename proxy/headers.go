@@ -4,6 +4,7 @@ import (
 	"crypto/subtle"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"rolltap/capture"
@@ -38,14 +39,20 @@ func (x *exchange) outHeaders(in, out http.Header) {
 		out.Del("Authorization")
 		out.Del("X-Api-Key")
 		setCredential(out, x.upstreamDialect(), x.h.upstreamKey)
-	case x.clientToken != "":
-		// The token that let the client in is ours and means nothing to the upstream.
-		if bearer(out) == x.clientToken {
-			out.Del("Authorization")
-		}
-		if out.Get("X-Api-Key") == x.clientToken {
-			out.Del("X-Api-Key")
-		}
+	case x.h.tokens != nil:
+		ours := func(token string) bool { return isOneOf(x.tokens, token) }
+		dropValues(out, "Authorization", func(v string) bool { return ours(bearerToken(v)) })
+		dropValues(out, "X-Api-Key", ours)
+	}
+}
+
+// dropValues takes those values of a header off that are ours; a client may send more than the one that let it in.
+func dropValues(h http.Header, name string, ours func(value string) bool) {
+	kept := slices.DeleteFunc(slices.Clone(h[name]), ours)
+	if len(kept) == 0 {
+		delete(h, name)
+	} else {
+		h[name] = kept
 	}
 }
 
@@ -57,26 +64,28 @@ func setCredential(h http.Header, d dialect.Name, key string) {
 	h.Set("Authorization", "Bearer "+key)
 }
 
-func bearer(h http.Header) string {
-	scheme, token, ok := strings.Cut(h.Get("Authorization"), " ")
+// bearerToken is the token of an Authorization header, "" when it is of another kind.
+func bearerToken(authorization string) string {
+	scheme, token, ok := strings.Cut(authorization, " ")
 	if !ok || !strings.EqualFold(scheme, "Bearer") {
 		return ""
 	}
 	return strings.TrimSpace(token)
 }
 
-// matchToken returns the token of the list that the request presents, in time that does not tell how much of it is right.
-func matchToken(h http.Header, tokens []string) (string, bool) {
-	presented := [2]string{bearer(h), h.Get("X-Api-Key")}
-	match := ""
+// presents reports whether the request presents a token of the list.
+func presents(h http.Header, tokens []string) bool {
+	bearer := isOneOf(tokens, bearerToken(h.Get("Authorization")))
+	return isOneOf(tokens, h.Get("X-Api-Key")) || bearer
+}
+
+// isOneOf takes a time that does not tell how much of the token is right.
+func isOneOf(tokens []string, token string) bool {
+	found := 0
 	for _, t := range tokens {
-		for _, p := range presented {
-			if subtle.ConstantTimeCompare([]byte(t), []byte(p)) == 1 {
-				match = t
-			}
-		}
+		found |= subtle.ConstantTimeCompare([]byte(t), []byte(token))
 	}
-	return match, match != ""
+	return found == 1
 }
 
 // isEventStream tells by the media type, without regard to case or parameters.

@@ -9,11 +9,13 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 	"golang.org/x/sync/semaphore"
 
 	"rolltap/capture"
@@ -39,6 +41,9 @@ type Handler struct {
 	rawPolicy   capture.RawPolicy
 	tokens      *tokenFile // nil: nobody is asked
 	inFlight    atomic.Int64
+
+	uploadSilence time.Duration // the longest that a client may stop sending inside its request body
+	reading       sync.Mutex    // held by the one exchange that reads a long body back, see whole
 }
 
 // ServeHTTP implements http.Handler.
@@ -52,6 +57,20 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.run()
 }
 
+// idle returns when nothing is in flight, or the error of ctx.
+func (h *Handler) idle(ctx context.Context) error {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for h.inFlight.Load() > 0 {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
 // accept routes the request and answers what rolltap refuses at the door. It reports whether the exchange goes on.
 func (x *exchange) accept() bool {
 	r := x.in
@@ -62,7 +81,7 @@ func (x *exchange) accept() bool {
 	x.route = rewrite.ParseRoute(target)
 	x.dialect = rewrite.DialectOf(x.route.Dialect)
 	switch {
-	case r.Method == http.MethodConnect, !strings.HasPrefix(target, "/"):
+	case r.Method == http.MethodConnect, target != "" && !strings.HasPrefix(target, "/"):
 		x.reject(http.StatusBadRequest, codeInvalidRequest, "the request target has to be a path")
 		return false
 	case x.route.Prefixed && !capture.ValidID(x.route.Rollout):
@@ -71,12 +90,10 @@ func (x *exchange) accept() bool {
 		return false
 	}
 	if x.h.tokens != nil {
-		token, ok := matchToken(r.Header, x.h.tokens.get())
-		if !ok {
+		if x.tokens = x.h.tokens.get(); !presents(r.Header, x.tokens) {
 			x.reject(http.StatusUnauthorized, codeUnauthorized, "a bearer token of this proxy is needed, in Authorization or x-api-key")
 			return false
 		}
-		x.clientToken = token
 	}
 	if x.route.Endpoint == rewrite.Model && r.Method == http.MethodGet && strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		x.reject(http.StatusUpgradeRequired, codeUpgradeRequired, "websockets are not spoken here; send a POST")
@@ -155,6 +172,7 @@ func (x *exchange) problem(status int, code, message string) []byte {
 }
 
 func (x *exchange) write(status int, code string, body []byte) {
+	x.closeBehind()
 	h := x.out.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set(headerError, code)
@@ -175,13 +193,10 @@ func (x *exchange) finish() {
 	fault := recover()
 	x.watch.stop()
 	if fault != nil && fault != http.ErrAbortHandler {
-		x.h.log.Error("panic while serving an exchange", append(x.logFields(), zap.Any("panic", fault), zap.Stack("stack"))...)
-		x.situation = situationPanicked
-		if x.out.status == 0 && !x.settled {
-			x.answerPanic()
+		x.caught(fault)
+		fault = http.ErrAbortHandler
+		if x.out.status == 0 && !x.settled && x.answerPanic() {
 			fault = nil
-		} else {
-			fault = http.ErrAbortHandler
 		}
 	}
 	if !x.settled {
@@ -207,6 +222,13 @@ func (x *exchange) finish() {
 		x.h.slots.Release(1)
 	}
 	x.cancel(errEnded)
+	if x.upload != nil && !x.uploaded.Load() {
+		linger := x.h.uploadSilence
+		if fault != nil {
+			linger = 0 // the connection is closed behind it, and an abort is to be seen at once
+		}
+		x.upload.stop(linger)
+	}
 	x.report()
 	x.h.inFlight.Add(-1)
 	x.h.metrics.InFlight(-1)
@@ -215,8 +237,24 @@ func (x *exchange) finish() {
 	}
 }
 
+// caught takes a panic. One in making the record came from looking into the bodies, which is not tried again.
+func (x *exchange) caught(fault any) {
+	x.h.log.Error("panic while serving an exchange", append(x.logFields(), zap.Any("panic", fault), zap.Stack("stack"))...)
+	x.situation, x.faulty = situationPanicked, x.making
+}
+
 // commitLate records an exchange that is over already; nobody waits for its answer.
 func (x *exchange) commitLate(s situation) {
+	defer func() {
+		switch fault := recover(); {
+		case fault == nil:
+		case x.faulty: // nothing is left to be tried
+			x.settled, x.ending = true, situationPanicked.end(answerFacts{})
+		default:
+			x.caught(fault)
+			x.commitLate(situationPanicked)
+		}
+	}()
 	if !x.model() {
 		x.settled, x.situation, x.ending = true, s, s.end(answerFacts{status: x.out.status})
 		return
@@ -226,13 +264,11 @@ func (x *exchange) commitLate(s situation) {
 	}
 }
 
-func (x *exchange) answerPanic() {
-	defer func() {
-		if recover() != nil {
-			x.settled = true // the fault is in the way out itself
-		}
-	}()
+// answerPanic reports whether the client has its answer; the way out may panic too, or have to abort.
+func (x *exchange) answerPanic() (answered bool) {
+	defer func() { answered = recover() == nil }()
 	x.answerLocal(situationPanicked, http.StatusInternalServerError, codeInternal, "internal error")
+	return true
 }
 
 // report moves the metrics and writes the exchange's one log line.
@@ -248,13 +284,27 @@ func (x *exchange) report() {
 		}
 		x.h.metrics.Exchange(e)
 	}
-	level := zap.InfoLevel
-	if !x.call() {
-		level = zap.DebugLevel
+	level := zap.DebugLevel
+	if x.call() {
+		level = logLevel(x.ending)
 	}
 	if ce := x.h.log.Check(level, "exchange"); ce != nil {
 		ce.Write(x.logFields()...)
 	}
+}
+
+// logLevel is warn where somebody may have to look after upstream or store; that a client leaves or errs is ordinary.
+func logLevel(e ending) zapcore.Level {
+	switch e.outcome {
+	case outcomeAborted, outcomeUpstreamCut, outcomeUpstreamTimeout:
+		return zap.WarnLevel
+	case outcomeUpstreamError:
+		switch e.category {
+		case "connection", "upstream_error", "timeout", "auth":
+			return zap.WarnLevel
+		}
+	}
+	return zap.InfoLevel
 }
 
 // overhead is the time that rolltap added: before the upstream was asked, and between its end and the answer's. Waiting for
@@ -321,7 +371,7 @@ func newHandler(cfg Config, log *zap.Logger, m *metrics.Metrics, store *capture.
 		cfg: cfg, log: log, metrics: m, store: store, upstream: root,
 		transport: newTransport(cfg.UpstreamConnIdle),
 		buffers:   newBufferPool(),
-		rawPolicy: capture.RawPolicy(cfg.CaptureRaw),
+		rawPolicy: capture.RawPolicy(cfg.CaptureRaw), uploadSilence: uploadSilence,
 		copyOptions: capture.CopyOptions{
 			Memory: holdBytes, Max: int64(cfg.CaptureMaxBytes), Budget: capture.NewBudget(copyBudget),
 		},

@@ -3,13 +3,14 @@ package proxy
 import (
 	"bytes"
 	"context"
+	"io"
 	"time"
 
 	"rolltap/capture"
 	"rolltap/rewrite/dialect"
 )
 
-// maxSummary bounds the JSON answer that is read for usage and finish reason.
+// maxSummary bounds the JSON body that is read for what the record says of it: model, usage, finish reason.
 const maxSummary = 16 << 20
 
 // commit is called once, by the gate or on the way out: it settles what became of the exchange and makes its record
@@ -18,16 +19,17 @@ func (x *exchange) commit(s situation) error {
 	if x.settled {
 		return nil
 	}
-	x.settled = true
-	x.situation = s
+	x.situation, x.making = s, true
 	x.endAt = x.elapsed()
 	x.settle()
 	defer func() { x.doneAt = x.elapsed() }()
 	if x.callID == "" {
+		x.settled = true
 		x.release()
 		return nil
 	}
 	r := x.record()
+	x.settled = true // not before: what has panicked so far is tried once more, without looking into the bodies
 	// The client's context may be over already; the record's wait is its own.
 	ctx, cancel := context.WithTimeout(context.Background(), x.h.cfg.CaptureDeadline)
 	defer cancel()
@@ -49,13 +51,14 @@ func (x *exchange) settle() {
 		f.status = x.upstreamStatus
 	}
 	if x.response != nil {
-		if !x.streamed {
+		if !x.streamed && !x.faulty {
 			x.response = decodeCopy(x.response, x.coding, x.h.copyOptions)
 		}
 		f.bodySeen = x.streamed || x.response.Total() > 0
 		f.object = x.response.Truncated() // a cut copy is no evidence against the answer
 	}
 	switch {
+	case x.faulty:
 	case x.streamed:
 		x.summary = x.observer.Summary()
 		x.folded = x.observer.AppendResponse(nil)
@@ -63,9 +66,7 @@ func (x *exchange) settle() {
 		f.object = f.object || len(x.folded) > 0
 	case x.response != nil && x.response.IsObject():
 		f.object = true
-		if body, ok := x.response.Bytes(); ok && len(body) <= maxSummary {
-			x.summary = x.dialect.ReadResponse(body)
-		}
+		x.h.whole(x.response, func(body []byte) { x.summary = x.dialect.ReadResponse(body) })
 	}
 	x.ending = x.situation.end(f)
 }
@@ -73,18 +74,17 @@ func (x *exchange) settle() {
 // record is what the store gets. It owns the copies from then on.
 func (x *exchange) record() *capture.Record {
 	h := x.in.Header
-	request := x.request
-	if request != nil {
+	if x.request != nil && !x.faulty {
 		o := x.h.copyOptions
 		o.Max = min(o.Max, int64(x.h.cfg.MaxRequestBytes)) // counted after decoding
-		request = decodeCopy(request, contentCoding(h), o)
+		x.request = decodeCopy(x.request, contentCoding(h), o)
 	}
-	asked, stream := x.asked(request)
+	asked, stream := x.asked()
 	r := &capture.Record{
 		Rollout: x.route.Rollout, CallID: x.callID, Dialect: string(x.dialect.Name()), ModelRef: x.h.cfg.ModelRef,
 		Started: x.start, Completed: x.start.Add(x.endAt), Latency: x.endAt, TTFT: x.ttft(),
 		StatusCode: x.out.status, ErrorCategory: x.ending.category,
-		Request: request, Response: x.response, Folded: x.folded, Streamed: x.streamed, Raw: x.h.rawPolicy,
+		Request: x.request, Response: x.response, Folded: x.folded, Streamed: x.streamed, Raw: x.h.rawPolicy,
 		ClientSessionID:   oneValue(h, "X-Session-Id"),
 		UpstreamAttempted: x.attempted, ResponseSource: x.source, UpstreamStatus: x.upstreamStatus, LocalReason: x.localReason,
 		Method: x.in.Method, Path: x.route.Path, Query: redactQuery(x.in.URL.RawQuery), Stream: stream,
@@ -113,15 +113,33 @@ func (x *exchange) record() *capture.Record {
 }
 
 // asked reads from the request which model was asked for, and whether for a stream.
-func (x *exchange) asked(request *capture.Copy) (model string, stream bool) {
-	if request == nil || !request.IsObject() {
+func (x *exchange) asked() (model string, stream bool) {
+	if x.request == nil || x.faulty || !x.request.IsObject() {
 		return "", false
 	}
-	body, ok := request.Bytes()
-	if !ok {
-		return "", x.streamed
+	stream = x.streamed // of a request that is too long to be looked into
+	x.h.whole(x.request, func(body []byte) {
+		model, stream = x.dialect.ReadRequest(bytes.TrimPrefix(body, []byte("\ufeff")))
+	})
+	return model, stream
+}
+
+// whole hands a copy to use in one piece, unless it is longer than maxSummary. Those that have moved to a file come back
+// one at a time, so that they do not fill the memory together that they left; use keeps nothing of the body.
+func (h *Handler) whole(c *capture.Copy, use func(body []byte)) {
+	if body, ok := c.Bytes(); ok {
+		use(body)
+		return
 	}
-	return x.dialect.ReadRequest(bytes.TrimPrefix(body, []byte("\ufeff")))
+	if c.Len() > maxSummary {
+		return
+	}
+	h.reading.Lock()
+	defer h.reading.Unlock()
+	body := make([]byte, c.Len())
+	if _, err := io.ReadFull(c.NewReader(), body); err == nil {
+		use(body)
+	}
 }
 
 // ttft is the time to the first content of a stream, to the first byte of anything else; negative when there was none.

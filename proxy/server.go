@@ -153,7 +153,7 @@ func (s *Server) drain() error {
 	var err error
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.DrainTimeout)
 	defer cancel()
-	if s.proxy.Shutdown(ctx) != nil {
+	if s.quiet(ctx) != nil {
 		if n := s.handler.inFlight.Load(); n > 0 {
 			s.log.Warn("cutting answers", zap.Int64("in_flight", n))
 			err = ErrCut
@@ -161,10 +161,19 @@ func (s *Server) drain() error {
 		s.cut(errDrained)
 		grace, cancel := context.WithTimeout(context.Background(), closeGrace)
 		defer cancel()
-		s.proxy.Shutdown(grace) // what does not end by itself now is closed with the server
+		s.quiet(grace) // what does not end by itself now is closed with the server
 		s.proxy.Close()
 	}
 	return errors.Join(err, s.Close())
+}
+
+// quiet closes the proxy port and returns when nothing is in flight. Connections that an upgrade has taken over are in
+// flight as well, and Shutdown does not know them.
+func (s *Server) quiet(ctx context.Context) error {
+	if err := s.proxy.Shutdown(ctx); err != nil {
+		return err
+	}
+	return s.handler.idle(ctx)
 }
 
 // Close gives back what Open took. A server that ran is closed by Run.
@@ -181,8 +190,9 @@ func (s *Server) Close() error {
 	}
 	if s.admin != nil {
 		s.admin.Close()
-	} else if s.adminLn != nil {
-		s.adminLn.Close()
+	}
+	if s.adminLn != nil {
+		s.adminLn.Close() // the server closes only what it has begun to serve
 	}
 	if s.health != nil {
 		s.health.close()
@@ -207,7 +217,7 @@ func observeStore(m *metrics.Metrics, log *zap.Logger) capture.Observe {
 			log.Warn("a torn tail was ended", zap.String("rollout", rollout))
 		},
 		Replay: func(e capture.ReplayEvent) {
-			log.Warn("a dead writer's journal was replayed", zap.String("what", string(e.Kind)), zap.String("segment", e.Segment),
+			log.Warn("the journal of a dead writer", zap.String("what", string(e.Kind)), zap.String("segment", e.Segment),
 				zap.String("rollout", e.Rollout), zap.Int("lines", e.Lines), zap.Int64("bytes", e.Bytes), zap.Error(e.Err))
 		},
 		Trouble: func(rollout string, err error) {

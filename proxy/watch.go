@@ -48,8 +48,12 @@ func (s *silence) end() {
 
 // progress says that something moved while the upstream is being waited for: a request on its way up is no silence.
 func (s *silence) progress() {
-	if s.limit > 0 && s.since.Load() != 0 {
-		s.begin()
+	if s.limit <= 0 {
+		return
+	}
+	// Another goroutine may end the wait at the same time, and it has to stay ended.
+	if since := s.since.Load(); since != 0 {
+		s.since.CompareAndSwap(since, int64(time.Since(s.start))+1)
 	}
 }
 

@@ -1,9 +1,13 @@
 package proxy
 
 import (
+	"bufio"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -277,15 +281,42 @@ func TestRequests_areNotRepeatedOnceTheyWereRead(t *testing.T) {
 	}
 }
 
-// What has not been written at all may be sent again: an idle connection that the upstream has closed is no failure.
+// A connection that the upstream closed while it was idle is not used again. Each call begins once the closing was noticed:
+// before that a request may be on its way already, and then nobody may send it again.
 func TestClosedIdleConnections_areNoFailure(t *testing.T) {
 	s := chatSample()
-	up := newUpstream(t, func(c *call) { c.reply(200, "application/json", s.unary); c.keep = false })
-	r := start(t, up.url())
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	noticed := make(chan error)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer ln.Close()
+	wg.Go(func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			if req, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
+				io.Copy(io.Discard, req.Body)
+			}
+			fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(s.unary), s.unary)
+			c.(*net.TCPConn).CloseWrite()
+			_, err = c.Read(make([]byte, 1))
+			c.Close()
+			noticed <- err
+		}
+	})
+	r := start(t, "http://"+ln.Addr().String())
 	for i := range 20 {
 		res, body := r.post("/ng-rollout/r"+s.path, s.ask)
 		if res.StatusCode != 200 || body != s.unary {
 			t.Fatalf("call %d: %s %s", i, res.Status, body)
+		}
+		if err := <-noticed; err != io.EOF {
+			t.Fatalf("call %d: the connection was used again: %v", i, err)
 		}
 	}
 }

@@ -270,22 +270,11 @@ func TestForeignWriterIsNotStarved(t *testing.T) {
 	busy := newStoreOn(t, Options{Dir: t.TempDir()}, f)
 	other := newStore(t, Options{Dir: busy.o.Dir})
 	f.slow.Store(int64(40 * time.Millisecond))
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	for range 4 {
-		wg.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				if err := busy.Append(t.Context(), record("r", callID(), `{}`)); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
+	stop := keepWriting(4, func(int) {
+		if err := busy.Append(t.Context(), record("r", callID(), `{}`)); err != nil {
+			t.Error(err)
+		}
+	})
 	time.Sleep(100 * time.Millisecond)
 	for range 5 {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
@@ -295,8 +284,7 @@ func TestForeignWriterIsNotStarved(t *testing.T) {
 		cancel()
 	}
 	f.slow.Store(0)
-	close(stop)
-	wg.Wait()
+	stop()
 	readBack(t, busy.o.Dir, "r").uniqueSeqs(t)
 }
 

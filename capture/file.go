@@ -110,7 +110,14 @@ func (osFiles) mark(path string, line []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-func (osFiles) syncMark(path string) error {
+func (osFiles) syncMark(path string) error { return syncFile(path) }
+
+func (osFiles) stat(path string) (fs.FileInfo, error) { return os.Stat(path) }
+func (osFiles) mkdir(dir string) error                { return mkdirDurable(dir) }
+func (osFiles) syncDir(dir string) error              { return syncDir(dir) }
+
+// syncFile makes a file durable that is not open.
+func syncFile(path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		return err
@@ -118,10 +125,6 @@ func (osFiles) syncMark(path string) error {
 	defer f.Close()
 	return f.Sync()
 }
-
-func (osFiles) stat(path string) (fs.FileInfo, error) { return os.Stat(path) }
-func (osFiles) mkdir(dir string) error                { return mkdirDurable(dir) }
-func (osFiles) syncDir(dir string) error              { return syncDir(dir) }
 
 func syncDir(dir string) error {
 	d, err := os.Open(dir)

@@ -100,14 +100,7 @@ func (osJournalFiles) create(path string) (segmentFile, error) {
 	return osSegment{f}, nil
 }
 
-func (osJournalFiles) syncData(path string) error {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return f.Sync()
-}
+func (osJournalFiles) syncData(path string) error { return syncFile(path) }
 
 type osSegment struct{ *os.File }
 

@@ -234,6 +234,25 @@ func (c *tally) observe() Observe {
 
 func (c *tally) result(r Result) int { c.mu.Lock(); defer c.mu.Unlock(); return c.results[r] }
 
+// keepWriting has so many goroutines write without a pause, each with its number, until stop is called, which waits for them.
+func keepWriting(writers int, write func(w int)) (stop func()) {
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					write(w)
+				}
+			}
+		})
+	}
+	return func() { close(done); wg.Wait() }
+}
+
 // soon waits for something that another goroutine does.
 func soon(t testing.TB, what string, ok func() bool) {
 	t.Helper()

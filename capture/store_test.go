@@ -271,22 +271,11 @@ func TestClear(t *testing.T) {
 // TestClearWhileWriting: what is acknowledged after the last clear began to be waited for is in the file.
 func TestClearWhileWriting(t *testing.T) {
 	s := newStore(t, Options{})
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	for range 4 {
-		wg.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				if err := s.Append(t.Context(), record("r", callID(), `{}`)); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
+	stop := keepWriting(4, func(int) {
+		if err := s.Append(t.Context(), record("r", callID(), `{}`)); err != nil {
+			t.Error(err)
+		}
+	})
 	for range 60 {
 		if err := Clear(t.Context(), s.o.Dir, "r"); err != nil {
 			t.Error(err)
@@ -299,8 +288,7 @@ func TestClearWhileWriting(t *testing.T) {
 			t.Error("a record behind a clear is missing")
 		}
 	}
-	close(stop)
-	wg.Wait()
+	stop()
 	readBack(t, s.o.Dir, "r").uniqueSeqs(t)
 }
 

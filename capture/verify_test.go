@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 )
 
@@ -79,30 +78,18 @@ func TestVerifyNames(t *testing.T) {
 // TestVerifyBesideWriters: a write that goes on is no torn tail.
 func TestVerifyBesideWriters(t *testing.T) {
 	s := newStore(t, Options{})
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	for range 3 {
-		wg.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				if err := s.Append(t.Context(), record("r", callID(), `{"t":"`+strings.Repeat("x", inlineMax+10)+`"}`)); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
+	stop := keepWriting(3, func(int) {
+		if err := s.Append(t.Context(), record("r", callID(), `{"t":"`+strings.Repeat("x", inlineMax+10)+`"}`)); err != nil {
+			t.Error(err)
+		}
+	})
 	for range 8 {
 		report, err := Verify(s.o.Dir, func(f Finding) { t.Error(f) })
 		if err != nil || !report.Clean(false) {
 			t.Errorf("%+v, %v", report, err)
 		}
 	}
-	close(stop)
-	wg.Wait()
+	stop()
 }
 
 func TestRepair(t *testing.T) {
@@ -152,25 +139,14 @@ func TestRepair(t *testing.T) {
 // TestRepairBesideWriters: the file is replaced under writers, and nothing acknowledged is lost.
 func TestRepairBesideWriters(t *testing.T) {
 	s := newStore(t, Options{})
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
 	acked := make([][]string, 4)
-	for w := range acked {
-		wg.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				call := callID()
-				if err := s.Append(t.Context(), record("r", call, `{}`)); err != nil {
-					t.Error(err)
-				}
-				acked[w] = append(acked[w], call)
-			}
-		})
-	}
+	stop := keepWriting(len(acked), func(w int) {
+		call := callID()
+		if err := s.Append(t.Context(), record("r", call, `{}`)); err != nil {
+			t.Error(err)
+		}
+		acked[w] = append(acked[w], call)
+	})
 	moved, rounds := 0, 20
 	if raceDetector {
 		rounds = 6 // each waits for the lock twice, beside four writers
@@ -183,8 +159,7 @@ func TestRepairBesideWriters(t *testing.T) {
 		}
 		moved += report.Found[FoundTorn] + report.Found[FoundDamaged]
 	}
-	close(stop)
-	wg.Wait()
+	stop()
 	if _, err := Repair(t.Context(), s.o.Dir, nil); err != nil {
 		t.Error(err)
 	}

@@ -85,7 +85,7 @@ func (x *exchange) accept() bool {
 		x.reject(http.StatusBadRequest, codeInvalidRequest, "the request target has to be a path")
 		return false
 	case x.route.Prefixed && !capture.ValidID(x.route.Rollout):
-		x.uncaptured("invalid_rollout_id")
+		x.h.metrics.Uncaptured("invalid_rollout_id")
 		x.reject(http.StatusBadRequest, codeInvalidRolloutID, "the rollout id in the path has to match [A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 		return false
 	}
@@ -107,19 +107,14 @@ func (x *exchange) accept() bool {
 	if x.model() {
 		switch {
 		case !x.route.Prefixed:
-			x.uncaptured("no_prefix")
+			x.h.metrics.Uncaptured("no_prefix")
 		case x.h.store == nil:
-			x.uncaptured("capture_off")
+			x.h.metrics.Uncaptured("capture_off")
 		default:
 			x.callID = newCallID()
 		}
 	}
 	return true
-}
-
-// uncaptured counts a model call that leaves no record.
-func (x *exchange) uncaptured(reason string) {
-	x.h.metrics.Uncaptured(reason)
 }
 
 // reject refuses a request that leaves no record.

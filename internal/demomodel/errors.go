@@ -40,7 +40,11 @@ func invalid(kind, at, message string, members int) *problem {
 		typeValidation, at}
 }
 
+// unknownModel is nil for the model that is served, which is also what a request means that names none.
 func unknownModel(asked, served string) *problem {
+	if asked == "" || asked == served {
+		return nil
+	}
 	return &problem{http.StatusNotFound, "The model `" + asked + "` does not exist. Valid aliases: " + served + ".", typeNotFound, "model"}
 }
 

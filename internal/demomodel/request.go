@@ -262,8 +262,8 @@ func (r *request) check(o Options, body []byte) *problem {
 			return invalid("missing", fmt.Sprintf("body.tools.%d.function.name", i), "Field required", 1)
 		}
 	}
-	if r.Model != "" && r.Model != o.Model {
-		return unknownModel(r.Model, o.Model)
+	if p := unknownModel(r.Model, o.Model); p != nil {
+		return p
 	}
 	choice, named := r.toolChoice()
 	switch {

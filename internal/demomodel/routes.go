@@ -39,8 +39,8 @@ func (m *model) tokenize(w http.ResponseWriter, r *http.Request) {
 		p.send(w)
 		return
 	}
-	if q.Model != "" && q.Model != m.o.Model {
-		unknownModel(q.Model, m.o.Model).send(w)
+	if p := unknownModel(q.Model, m.o.Model); p != nil {
+		p.send(w)
 		return
 	}
 	var ids []int
@@ -94,8 +94,8 @@ func (m *model) detokenize(w http.ResponseWriter, r *http.Request) {
 		p.send(w)
 		return
 	}
-	if q.Model != "" && q.Model != m.o.Model {
-		unknownModel(q.Model, m.o.Model).send(w)
+	if p := unknownModel(q.Model, m.o.Model); p != nil {
+		p.send(w)
 		return
 	}
 	if q.Tokens == nil {

@@ -159,8 +159,8 @@ func (r *rolloutReplay) apply(e replayEntry) error {
 	return r.appendMissing(e)
 }
 
-// compare looks at the place of an entry. whole: it is there. fits: it may be written there without touching a byte of
-// anything else.
+// compare looks at the place of an entry. whole: it is there, and a reader finds its first line. fits: it may be written
+// there without touching a byte of anything else, and would be found.
 func (r *rolloutReplay) compare(e replayEntry) (whole, fits bool, err error) {
 	if r.size < e.offset {
 		return false, false, nil // what stood in front is lost, too, and has been appended by somebody at another place
@@ -188,19 +188,32 @@ func (r *rolloutReplay) compare(e replayEntry) (whole, fits bool, err error) {
 			}
 		}
 	}
-	if whole || e.offset == 0 {
-		return whole, true, nil
-	}
 	first, err := r.piece(0, r.seg, e.at, 1)
 	if err != nil {
 		return false, false, err
 	}
-	before, err := r.piece(1, r.f, e.offset-1, 1)
-	if err != nil {
-		return false, false, err
+	// Behind the rest of some other line it is, or would become, a part of that, even when NUL bytes stand between them.
+	begins := first[0] == '\n'
+	if !begins {
+		begins, err = r.lineBegins(e.offset)
 	}
-	// Behind the rest of some other line it would become a part of that.
-	return false, first[0] == '\n' || before[0] == '\n' || before[0] == 0, nil
+	return whole && begins, begins, err
+}
+
+// lineBegins reports whether nothing but NUL bytes stands between off and the end of the line in front of it.
+func (r *rolloutReplay) lineBegins(off int64) (bool, error) {
+	for off > 0 {
+		n := min(off, pieceSize)
+		off -= n
+		have, err := r.piece(1, r.f, off, n)
+		if err != nil {
+			return false, err
+		}
+		if rest := bytes.TrimRight(have, "\x00"); len(rest) > 0 {
+			return rest[len(rest)-1] == '\n', nil
+		}
+	}
+	return true, nil
 }
 
 // piece reads n bytes, at most pieceSize, into one of the two buffers.

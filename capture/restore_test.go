@@ -222,6 +222,39 @@ func TestReplayHealedLine(t *testing.T) {
 	}
 }
 
+// TestReplayBehindARest: the line in front of an entry was never acknowledged, so nothing brings it back. Whatever a power cut
+// leaves of it, the entry's first line does not become a part of that.
+func TestReplayBehindARest(t *testing.T) {
+	t.Parallel()
+	unacknowledged := testLine("u", 5)
+	c := &crashed{t: t, dir: t.TempDir(), whole: map[string]string{}, segments: map[string][]byte{}}
+	plant(t, c.dir, "r", unacknowledged)
+	j := testJournal(t, journalOptions{dir: c.dir})
+	if err := put(t, j, "r", testLine("a", 1), testLine("b", 1)); err != nil {
+		t.Fatal(err)
+	}
+	c.calls = map[string][]string{"r": {"a", "b"}}
+	whole := c.content("r")
+	abandon(t, j)
+	for _, name := range segments(t, c.dir) {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.segments[name] = b
+	}
+	for _, from := range []int{0, 1, len(unacknowledged) / 2, len(unacknowledged) - 1} {
+		for to := from + 1; to <= len(whole); to++ {
+			hole := whole[:from] + strings.Repeat("\x00", to-from)
+			for _, content := range []string{hole, hole + whole[to:]} {
+				c.set("r", content)
+				c.replay()
+				c.once(fmt.Sprintf("NUL bytes from %d to %d of %d", from, to, len(content)), "r")
+			}
+		}
+	}
+}
+
 // TestReplayLargeLines: entries are moved piece by piece.
 func TestReplayLargeLines(t *testing.T) {
 	t.Parallel()

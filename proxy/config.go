@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"rolltap/capture"
-	"rolltap/rewrite/dialect"
+	"rolltap/rewrite/canon"
 )
 
 // Config is every setting of `rolltap serve`. The tags are the one place where a setting's flag, its environment
@@ -156,7 +156,7 @@ func (c *Config) Validate() error {
 	}
 	seen := map[string]bool{}
 	for _, d := range c.UpstreamDialects {
-		oneOf("upstream-dialects", d, string(dialect.Chat), string(dialect.Messages), string(dialect.Responses))
+		oneOf("upstream-dialects", d, string(canon.Chat), string(canon.Messages), string(canon.Responses))
 		if seen[d] {
 			bad("upstream-dialects", "%q is named twice", d)
 		}

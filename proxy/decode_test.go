@@ -12,7 +12,7 @@ import (
 
 	"rolltap/capture"
 	"rolltap/rewrite"
-	"rolltap/rewrite/dialect"
+	"rolltap/rewrite/canon"
 )
 
 type flusher interface {
@@ -54,7 +54,7 @@ func encoded(t *testing.T, coding string, events []string) [][]byte {
 	return chunks
 }
 
-func codedBench(t *testing.T, d dialect.Name, coding string, chunks [][]byte) *bench {
+func codedBench(t *testing.T, d canon.Dialect, coding string, chunks [][]byte) *bench {
 	b := newBench(t, d, true, -1, chunks)
 	b.g.stream = nil
 	b.x.coding = coding
@@ -89,13 +89,13 @@ func TestEncodedStreamFlowsAndEndsAfterTheCommit(t *testing.T) {
 }
 
 func TestGzipWithoutFlushesHoldsUntilItIsCertain(t *testing.T) {
-	events := streams()[dialect.Chat]
+	events := streams()[canon.Chat]
 	whole := encoded(t, "gzip", []string{strings.Join(events, "")})[0]
 	var chunks [][]byte
 	for i := range whole {
 		chunks = append(chunks, whole[i:i+1])
 	}
-	b := codedBench(t, dialect.Chat, "gzip", chunks)
+	b := codedBench(t, canon.Chat, "gzip", chunks)
 	if err := b.drain(func() {
 		if !b.x.settled && b.client.Len() > 0 {
 			t.Fatal("bytes of a block that may hold the terminal event passed before the commit")
@@ -108,7 +108,7 @@ func TestGzipWithoutFlushesHoldsUntilItIsCertain(t *testing.T) {
 func TestUndecodableStreamHoldsOneReadBack(t *testing.T) {
 	for _, coding := range []string{"gzip", "zstd", "br", "deflate"} {
 		chunks := [][]byte{[]byte("no such"), []byte(" coding"), []byte(" at all")}
-		b := codedBench(t, dialect.Chat, coding, chunks)
+		b := codedBench(t, canon.Chat, coding, chunks)
 		before := 0
 		if err := b.drain(func() {
 			if !b.x.settled {
@@ -155,7 +155,7 @@ func TestCopiesAreDecodedWithinBounds(t *testing.T) {
 }
 
 func TestInflaterEndsWithItsGate(t *testing.T) {
-	o := rewrite.NewObserver(rewrite.DialectOf(dialect.Chat), 1<<20)
+	o := rewrite.NewObserver(rewrite.DialectOf(canon.Chat), 1<<20)
 	f := newInflater("gzip", o, func([]byte, rewrite.Progress) {})
 	f.push([]byte{0x1f})
 	f.close()

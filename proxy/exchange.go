@@ -15,6 +15,7 @@ import (
 
 	"rolltap/capture"
 	"rolltap/rewrite"
+	"rolltap/rewrite/canon"
 	"rolltap/rewrite/dialect"
 )
 
@@ -98,7 +99,7 @@ func (x *exchange) call() bool {
 func (x *exchange) model() bool { return x.plan == rewrite.PassThrough || x.plan == rewrite.Translate }
 
 // upstreamDialect is the dialect spoken at the upstream.
-func (x *exchange) upstreamDialect() dialect.Name {
+func (x *exchange) upstreamDialect() canon.Dialect {
 	if x.dialect != nil && slices.Contains(x.h.dialects, x.dialect.Name()) {
 		return x.dialect.Name()
 	}

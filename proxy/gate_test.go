@@ -18,20 +18,20 @@ import (
 	"rolltap/capture"
 	"rolltap/metrics"
 	"rolltap/rewrite"
-	"rolltap/rewrite/dialect"
+	"rolltap/rewrite/canon"
 )
 
 // streams are one short answer a dialect, its last element the terminal event.
-func streams() map[dialect.Name][]string {
-	return map[dialect.Name][]string{
-		dialect.Chat: {
+func streams() map[canon.Dialect][]string {
+	return map[canon.Dialect][]string{
+		canon.Chat: {
 			`data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}` + "\n\n",
 			`data: {"choices":[{"index":0,"delta":{"content":"one [DONE] "}}]}` + "\n\n",
 			": keep-alive\n\n",
 			`data: {"choices":[{"index":0,"delta":{"content":"two"},"finish_reason":"stop"}]}` + "\n\n",
 			"data: [DONE]\n\n",
 		},
-		dialect.Messages: {
+		canon.Messages: {
 			"event: message_start\n" + `data: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[],"usage":{"input_tokens":1,"output_tokens":1}}}` + "\n\n",
 			"event: content_block_start\n" + `data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}` + "\n\n",
 			"event: ping\n" + `data: {"type":"ping"}` + "\n\n",
@@ -39,7 +39,7 @@ func streams() map[dialect.Name][]string {
 			"event: content_block_stop\n" + `data: {"type":"content_block_stop","index":0}` + "\n\n",
 			"event: message_stop\n" + `data: {"type":"message_stop"}` + "\n\n",
 		},
-		dialect.Responses: {
+		canon.Responses: {
 			"event: response.created\n" + `data: {"type":"response.created","response":{"id":"resp_1","object":"response","status":"in_progress","output":[]}}` + "\n\n",
 			"event: response.output_text.delta\n" + `data: {"type":"response.output_text.delta","output_index":0,"content_index":0,"item_id":"m","delta":"response.completed"}` + "\n\n",
 			`data: {"response":{"id":"resp_1","object":"response","status":"completed","output":[]},"type":"response.completed"}` + "\n\n",
@@ -74,12 +74,12 @@ func (b *bench) Read(p []byte) (int, error) {
 
 func (b *bench) Close() error { return nil }
 
-func newBench(t *testing.T, d dialect.Name, stream bool, length int64, chunks [][]byte) *bench {
+func newBench(t *testing.T, d canon.Dialect, stream bool, length int64, chunks [][]byte) *bench {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	t.Cleanup(func() { cancel(nil) })
 	h := &Handler{cfg: Config{CaptureMaxBytes: 64 << 20}, log: zap.NewNop(), metrics: metrics.New(metrics.Build{}),
-		copyOptions: capture.CopyOptions{Memory: 1 << 20, Max: 64 << 20}, dialects: []dialect.Name{d}}
+		copyOptions: capture.CopyOptions{Memory: 1 << 20, Max: 64 << 20}, dialects: []canon.Dialect{d}}
 	x := &exchange{h: h, in: httptest.NewRequest(http.MethodPost, "/", nil), out: answer{ResponseWriter: httptest.NewRecorder(), status: 200},
 		start: time.Now(), ctx: ctx, cancel: cancel, plan: rewrite.PassThrough, dialect: rewrite.DialectOf(d), streamed: stream}
 	x.response = capture.NewCopy(h.copyOptions)
@@ -182,7 +182,7 @@ func TestEndOfABodyThatIsNoStream(t *testing.T) {
 			for _, s := range c.chunks {
 				chunks = append(chunks, []byte(s))
 			}
-			b := newBench(t, dialect.Chat, false, c.length, chunks)
+			b := newBench(t, canon.Chat, false, c.length, chunks)
 			before := 0
 			if err := b.drain(func() {
 				if !b.x.settled {
@@ -243,7 +243,7 @@ func TestFrameTooLargeToFollowHoldsOneReadBack(t *testing.T) {
 	frame := "data: " + strings.Repeat("x", 17<<20)
 	chunks := [][]byte{[]byte(frame), []byte("\n\n"), []byte("data: [DO"), []byte("NE]"), []byte("\n\n")}
 	whole := string(bytes.Join(chunks, nil))
-	b := newBench(t, dialect.Chat, true, -1, chunks)
+	b := newBench(t, canon.Chat, true, -1, chunks)
 	terminal := strings.LastIndex(whole, "data: [DONE]")
 	if err := b.drain(func() {
 		if !b.x.settled && b.client.Len() > terminal {
@@ -256,7 +256,7 @@ func TestFrameTooLargeToFollowHoldsOneReadBack(t *testing.T) {
 
 func TestReadIntoTheCallersBufferDoesNotAllocate(t *testing.T) {
 	event := []byte(`data: {"choices":[{"index":0,"delta":{"content":"word "}}]}` + "\n\n")
-	b := newBench(t, dialect.Chat, true, -1, nil)
+	b := newBench(t, canon.Chat, true, -1, nil)
 	b.x.observer = rewrite.NewObserver(b.x.dialect, 0)
 	b.g.stream = b.x.observer
 	src := &repeated{event: event}

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"rolltap/capture"
-	"rolltap/rewrite/dialect"
+	"rolltap/rewrite/canon"
 )
 
 // Headers that rolltap sets on answers.
@@ -56,8 +56,8 @@ func dropValues(h http.Header, name string, ours func(value string) bool) {
 	}
 }
 
-func setCredential(h http.Header, d dialect.Name, key string) {
-	if d == dialect.Messages {
+func setCredential(h http.Header, d canon.Dialect, key string) {
+	if d == canon.Messages {
 		h.Set("X-Api-Key", key)
 		return
 	}

@@ -10,13 +10,14 @@ import (
 
 	"rolltap/capture"
 	"rolltap/rewrite"
+	"rolltap/rewrite/canon"
 	"rolltap/rewrite/dialect"
 )
 
 // A fault while a copy is looked into, in whichever goroutine, ends one exchange and not the program.
 func TestPanic_insideTheDecoderIsTheGates(t *testing.T) {
 	chunk := encoded(t, "gzip", []string{"data: {}\n\n", "data: {}\n\n"})[0]
-	f := newInflater("gzip", rewrite.NewObserver(rewrite.DialectOf(dialect.Chat), 1<<20), func([]byte, rewrite.Progress) { panic("a fault") })
+	f := newInflater("gzip", rewrite.NewObserver(rewrite.DialectOf(canon.Chat), 1<<20), func([]byte, rewrite.Progress) { panic("a fault") })
 	func() {
 		defer func() {
 			if got, _ := recover().(string); !strings.HasPrefix(got, "a fault\n") {
@@ -42,7 +43,7 @@ func TestPanic_whileTheRecordIsMade(t *testing.T) {
 			plan: rewrite.PassThrough, route: rewrite.ParseRoute("/ng-rollout/r/v1/chat/completions"), callID: newCallID(),
 			attempted: true, upstreamStatus: 200, source: "upstream"}
 		x.ctx, x.cancel = in.Context(), func(error) {}
-		x.dialect = faultyDialect{rewrite.DialectOf(dialect.Chat)}
+		x.dialect = faultyDialect{rewrite.DialectOf(canon.Chat)}
 		x.response = capture.NewCopy(h.copyOptions)
 		io.WriteString(x.response, `{"a":1}`)
 		h.inFlight.Add(1)

@@ -21,6 +21,7 @@ import (
 	"rolltap/capture"
 	"rolltap/metrics"
 	"rolltap/rewrite"
+	"rolltap/rewrite/canon"
 	"rolltap/rewrite/dialect"
 )
 
@@ -33,7 +34,7 @@ type Handler struct {
 	store       *capture.Store // nil: capture is off
 	upstream    *url.URL       // root, without a last /v1
 	upstreamKey string
-	dialects    []dialect.Name
+	dialects    []canon.Dialect
 	transport   http.RoundTripper
 	slots       *semaphore.Weighted // nil: no bound
 	buffers     *bufferPool
@@ -122,7 +123,7 @@ func (x *exchange) reject(status int, code, message string) {
 	x.settled = true
 	x.plan = rewrite.Opaque
 	x.ending = ending{outcome: outcomeRefused}
-	x.summary = dialect.Summary{Usage: dialect.NoUsage()}
+	x.summary = dialect.Summary{Usage: canon.NoUsage()}
 	x.answer(status, code, message)
 }
 
@@ -161,9 +162,9 @@ func (x *exchange) answer(status int, code, message string) {
 func (x *exchange) problem(status int, code, message string) []byte {
 	d := x.dialect
 	if d == nil {
-		d = rewrite.DialectOf(dialect.Chat)
+		d = rewrite.DialectOf(canon.Chat)
 	}
-	return d.AppendError(nil, dialect.Problem{Status: status, Code: code, Message: message})
+	return d.AppendError(nil, canon.Problem{Status: status, Code: code, Message: message})
 }
 
 func (x *exchange) write(status int, code string, body []byte) {
@@ -372,7 +373,7 @@ func newHandler(cfg Config, log *zap.Logger, m *metrics.Metrics, store *capture.
 		},
 	}
 	for _, d := range cfg.UpstreamDialects {
-		h.dialects = append(h.dialects, dialect.Name(d))
+		h.dialects = append(h.dialects, canon.Dialect(d))
 	}
 	if h.stdLog, err = zap.NewStdLogAt(log.Named("http"), zap.DebugLevel); err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"rolltap/capture"
+	"rolltap/rewrite/canon"
 	"rolltap/rewrite/dialect"
 )
 
@@ -45,7 +46,7 @@ func (x *exchange) commit(s situation) error {
 
 // settle decodes what was encoded and finds the ending.
 func (x *exchange) settle() {
-	x.summary = dialect.Summary{Usage: dialect.NoUsage()}
+	x.summary = dialect.Summary{Usage: canon.NoUsage()}
 	f := answerFacts{status: x.out.status}
 	if f.status == 0 {
 		f.status = x.upstreamStatus
@@ -99,7 +100,7 @@ func (x *exchange) record() *capture.Record {
 		}
 		r.Upstream = &capture.Upstream{Dialect: string(x.upstreamDialect()), Path: x.route.Path, Status: x.upstreamStatus, Model: model}
 	}
-	if u := x.summary.Usage; u != dialect.NoUsage() {
+	if u := x.summary.Usage; u != canon.NoUsage() {
 		r.Usage = &capture.Usage{Prompt: u.Prompt, Completion: u.Completion, Cached: u.Cached, Reasoning: u.Reasoning}
 	}
 	if x.request != nil && !x.uploaded.Load() && !x.request.Truncated() {

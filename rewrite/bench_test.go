@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"rolltap/rewrite/dialect"
+	"rolltap/rewrite/canon"
 	"rolltap/rewrite/sse"
 )
 
@@ -12,13 +12,13 @@ import (
 
 var recorded = []struct {
 	name    string
-	dialect dialect.Name
+	dialect canon.Dialect
 	file    string
 }{
-	{"chat", dialect.Chat, "chat/testdata/chat-stream-reasoning/stream.sse"},
-	{"chat-logprobs", dialect.Chat, "chat/testdata/chat-stream-tool-parallel/stream.sse"},
-	{"messages", dialect.Messages, "messages/testdata/messages-stream-thinking/stream.sse"},
-	{"responses", dialect.Responses, "responses/testdata/responses-stream-reasoning/stream.sse"},
+	{"chat", canon.Chat, "chat/testdata/chat-stream-reasoning/stream.sse"},
+	{"chat-logprobs", canon.Chat, "chat/testdata/chat-stream-tool-parallel/stream.sse"},
+	{"messages", canon.Messages, "messages/testdata/messages-stream-thinking/stream.sse"},
+	{"responses", canon.Responses, "responses/testdata/responses-stream-reasoning/stream.sse"},
 }
 
 type recordedEvent struct{ name, data []byte }

@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"rolltap/rewrite/canon"
 	"rolltap/rewrite/chat"
 	"rolltap/rewrite/dialect"
 	"rolltap/rewrite/messages"
@@ -13,7 +14,7 @@ func Dialects() []dialect.Dialect {
 }
 
 // DialectOf is the dialect of that name, nil when there is none.
-func DialectOf(n dialect.Name) dialect.Dialect {
+func DialectOf(n canon.Dialect) dialect.Dialect {
 	for _, d := range Dialects() {
 		if d.Name() == n {
 			return d

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"rolltap/internal/jsonx"
+	"rolltap/rewrite/canon"
 	"rolltap/rewrite/dialect"
 	"rolltap/rewrite/sse"
 )
@@ -39,7 +40,7 @@ type Progress struct {
 
 // NewObserver watches a stream of dialect d. The fold is given up when the body grows beyond maxFold bytes; everything else goes on.
 func NewObserver(d dialect.Dialect, maxFold int64) *Observer {
-	o := &Observer{d: d, maxFold: maxFold, summary: dialect.Summary{Usage: dialect.NoUsage()}}
+	o := &Observer{d: d, maxFold: maxFold, summary: dialect.Summary{Usage: canon.NoUsage()}}
 	if maxFold > 0 {
 		o.fold = d.NewFolder()
 	}

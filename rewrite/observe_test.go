@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"rolltap/rewrite/canon"
 	"rolltap/rewrite/dialect"
 )
 
@@ -29,25 +30,25 @@ func TestWhatMayBeLetGo(t *testing.T) {
 	n := func(s ...string) int64 { return int64(len(strings.Join(s, ""))) }
 	for _, c := range []struct {
 		name    string
-		dialect dialect.Name
+		dialect canon.Dialect
 		pieces  []string
 		safe    []int64 // after each piece, then after the end
 		verdict dialect.Verdict
 		end     int64
 	}{
-		{"the terminal event is held from its first byte, split inside its name", dialect.Messages,
+		{"the terminal event is held from its first byte, split inside its name", canon.Messages,
 			[]string{"event: message_", "stop\ndata: {\"type\":\"message_stop\"}\n\n"}, []int64{0, 0, 0}, dialect.Complete, 0},
-		{"what shares a read with the end goes out", dialect.Chat, []string{text, text + usage + done}, []int64{n(text), n(text, text, usage), n(text, text, usage)},
+		{"what shares a read with the end goes out", canon.Chat, []string{text, text + usage + done}, []int64{n(text), n(text, text, usage), n(text, text, usage)},
 			dialect.Complete, n(text, text, usage)},
-		{"an end that is not whole yet is held", dialect.Chat, []string{text + "data: [DO", "NE]\n", "\n"}, []int64{n(text), n(text), n(text), n(text)}, dialect.Complete, n(text)},
-		{"an event in progress is held, it may become the end", dialect.Chat, []string{"da", "ta: {}\n", "\n"}, []int64{0, 0, 10, 10}, dialect.None, 0},
-		{"comments are not held", dialect.Chat, []string{": keep-alive\n\n", ": keep-alive\n\n" + text}, []int64{14, 28 + n(text), 28 + n(text)}, dialect.None, 0},
-		{"a last event without a blank line is the end", dialect.Chat, []string{text, "data: [DONE]"}, []int64{n(text), n(text), n(text)}, dialect.Complete, n(text)},
-		{"a body cut inside an event is let go whole", dialect.Chat, []string{text, "data: {\"ch"}, []int64{n(text), n(text), n(text) + 10}, dialect.None, 0},
-		{"what follows the end is held with it", dialect.Chat, []string{text + done + text, text}, []int64{n(text), n(text), n(text)}, dialect.Complete, n(text)},
-		{"the first end counts", dialect.Chat, []string{"data: {\"error\":{\"code\":500}}\n\n" + done}, []int64{0, 0}, dialect.Failed, 0},
-		{"an incomplete end", dialect.Responses, []string{"event: response.incomplete\ndata: {}\n\n"}, []int64{0, 0}, dialect.Incomplete, 0},
-		{"an empty body", dialect.Chat, nil, []int64{0}, dialect.None, 0},
+		{"an end that is not whole yet is held", canon.Chat, []string{text + "data: [DO", "NE]\n", "\n"}, []int64{n(text), n(text), n(text), n(text)}, dialect.Complete, n(text)},
+		{"an event in progress is held, it may become the end", canon.Chat, []string{"da", "ta: {}\n", "\n"}, []int64{0, 0, 10, 10}, dialect.None, 0},
+		{"comments are not held", canon.Chat, []string{": keep-alive\n\n", ": keep-alive\n\n" + text}, []int64{14, 28 + n(text), 28 + n(text)}, dialect.None, 0},
+		{"a last event without a blank line is the end", canon.Chat, []string{text, "data: [DONE]"}, []int64{n(text), n(text), n(text)}, dialect.Complete, n(text)},
+		{"a body cut inside an event is let go whole", canon.Chat, []string{text, "data: {\"ch"}, []int64{n(text), n(text), n(text) + 10}, dialect.None, 0},
+		{"what follows the end is held with it", canon.Chat, []string{text + done + text, text}, []int64{n(text), n(text), n(text)}, dialect.Complete, n(text)},
+		{"the first end counts", canon.Chat, []string{"data: {\"error\":{\"code\":500}}\n\n" + done}, []int64{0, 0}, dialect.Failed, 0},
+		{"an incomplete end", canon.Responses, []string{"event: response.incomplete\ndata: {}\n\n"}, []int64{0, 0}, dialect.Incomplete, 0},
+		{"an empty body", canon.Chat, nil, []int64{0}, dialect.None, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			safe, last := watch(NewObserver(DialectOf(c.dialect), room), c.pieces...)
@@ -59,7 +60,7 @@ func TestWhatMayBeLetGo(t *testing.T) {
 }
 
 func TestContentIsNotACommentARoleOrUsage(t *testing.T) {
-	o := NewObserver(DialectOf(dialect.Chat), room)
+	o := NewObserver(DialectOf(canon.Chat), room)
 	for _, c := range []struct {
 		piece string
 		want  bool
@@ -78,7 +79,7 @@ func TestContentIsNotACommentARoleOrUsage(t *testing.T) {
 }
 
 func TestTheFoldEndsWithTheStream(t *testing.T) {
-	o := NewObserver(DialectOf(dialect.Chat), room)
+	o := NewObserver(DialectOf(canon.Chat), room)
 	watch(o, "data: {\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"A\"},\"finish_reason\":\"stop\"}]}\n\n",
 		"data: {\"choices\":[],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":1}}\n\ndata: [DONE]\n\n",
 		"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"B\"}}]}\n\n")
@@ -88,13 +89,13 @@ func TestTheFoldEndsWithTheStream(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	s := o.Summary()
-	if s.Model != "m" || s.Finish != "stop" || s.Usage != (dialect.Usage{Prompt: 3, Completion: 1, Cached: -1, Reasoning: -1}) {
+	if s.Model != "m" || s.Finish != "stop" || s.Usage != (canon.Usage{Prompt: 3, Completion: 1, Cached: -1, CacheWrite: -1, Reasoning: -1}) {
 		t.Errorf("got %+v", s)
 	}
 }
 
 func TestBeyondTheLimitOnlyTheFoldIsGivenUp(t *testing.T) {
-	o := NewObserver(DialectOf(dialect.Chat), 100)
+	o := NewObserver(DialectOf(canon.Chat), 100)
 	text := "data: {\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"A\"}}]}\n\n"
 	if o.Push([]byte(text)); !o.Folded() {
 		t.Error("within the limit it folds")
@@ -108,15 +109,15 @@ func TestBeyondTheLimitOnlyTheFoldIsGivenUp(t *testing.T) {
 }
 
 func TestWithoutRoomNothingIsFolded(t *testing.T) {
-	o := NewObserver(DialectOf(dialect.Messages), 0)
+	o := NewObserver(DialectOf(canon.Messages), 0)
 	_, p := watch(o, "event: content_block_delta\ndata: {\"delta\":{\"text\":\"A\"}}\n\nevent: message_stop\ndata: {}\n\n")
-	if o.Folded() || p.Verdict != dialect.Complete || !p.Content || o.Summary().Usage != dialect.NoUsage() {
+	if o.Folded() || p.Verdict != dialect.Complete || !p.Content || o.Summary().Usage != canon.NoUsage() {
 		t.Errorf("got %+v %+v", p, o.Summary())
 	}
 }
 
 func TestAnEventTooLargeToKeepBlindsAndJudgingGoesOn(t *testing.T) {
-	o := NewObserver(DialectOf(dialect.Chat), room)
+	o := NewObserver(DialectOf(canon.Chat), room)
 	o.split.Max = 64
 	p := o.Push([]byte("data: {}\n\ndata: \"" + strings.Repeat("x", 100)))
 	if !p.Blind || p.Safe != 10 || p.Verdict != dialect.None {
@@ -133,7 +134,7 @@ func TestAnEventTooLargeToKeepBlindsAndJudgingGoesOn(t *testing.T) {
 }
 
 func TestALargeTerminalEventIsKnownByItsName(t *testing.T) {
-	o := NewObserver(DialectOf(dialect.Responses), room)
+	o := NewObserver(DialectOf(canon.Responses), room)
 	o.split.Max = 64
 	_, p := watch(o, "event: response.completed\ndata: {\"response\":\""+strings.Repeat("x", 100)+"\"}\n\n")
 	if p.Verdict != dialect.Complete || p.End != 0 || p.Safe != 0 {
@@ -144,19 +145,19 @@ func TestALargeTerminalEventIsKnownByItsName(t *testing.T) {
 func TestFirstIsError(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		dialect dialect.Name
+		dialect canon.Dialect
 		stream  string
 		want    bool
 	}{
-		{"an error frame at once", dialect.Chat, "data: {\"error\": {\"code\": 400}}\n\ndata: [DONE]\n\n", true},
-		{"an error frame behind comments", dialect.Chat, ": keep-alive\n\n: keep-alive\n\ndata: {\"error\": {}}\n\n", true},
-		{"an error frame behind empty data", dialect.Chat, "data:\n\ndata: {\"error\": {}}\n\n", true},
-		{"an error frame behind a role chunk", dialect.Chat, "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\"}}]}\n\ndata: {\"error\":{}}\n\n", false},
-		{"an error event behind pings", dialect.Messages, "event: ping\ndata: {\"type\":\"ping\"}\n\ndata: {\"type\":\"ping\"}\n\nevent: error\ndata: {\"type\":\"error\"}\n\n", true},
-		{"an error event by name alone", dialect.Messages, "event: error\n\n", true},
-		{"an error event behind created", dialect.Responses, "event: response.created\ndata: {\"type\":\"response.created\"}\n\nevent: error\ndata: {}\n\n", false},
-		{"an ordinary stream", dialect.Chat, "data: {\"choices\":[]}\n\ndata: [DONE]\n\n", false},
-		{"an empty stream", dialect.Chat, "", false},
+		{"an error frame at once", canon.Chat, "data: {\"error\": {\"code\": 400}}\n\ndata: [DONE]\n\n", true},
+		{"an error frame behind comments", canon.Chat, ": keep-alive\n\n: keep-alive\n\ndata: {\"error\": {}}\n\n", true},
+		{"an error frame behind empty data", canon.Chat, "data:\n\ndata: {\"error\": {}}\n\n", true},
+		{"an error frame behind a role chunk", canon.Chat, "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\"}}]}\n\ndata: {\"error\":{}}\n\n", false},
+		{"an error event behind pings", canon.Messages, "event: ping\ndata: {\"type\":\"ping\"}\n\ndata: {\"type\":\"ping\"}\n\nevent: error\ndata: {\"type\":\"error\"}\n\n", true},
+		{"an error event by name alone", canon.Messages, "event: error\n\n", true},
+		{"an error event behind created", canon.Responses, "event: response.created\ndata: {\"type\":\"response.created\"}\n\nevent: error\ndata: {}\n\n", false},
+		{"an ordinary stream", canon.Chat, "data: {\"choices\":[]}\n\ndata: [DONE]\n\n", false},
+		{"an empty stream", canon.Chat, "", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := NewObserver(DialectOf(c.dialect), room)

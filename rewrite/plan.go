@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"slices"
 
-	"rolltap/rewrite/dialect"
+	"rolltap/rewrite/canon"
 )
 
 // Plan is what is to be done with the body bytes of an exchange.
@@ -33,7 +33,7 @@ func (p Plan) String() string {
 
 // NewPlan decides from the method, the route and what the upstream speaks, best first. Only a POST is a model call or a token count; a count
 // that the upstream can answer is Opaque, as it never leaves a record.
-func NewPlan(method string, r Route, upstream []dialect.Name) Plan {
+func NewPlan(method string, r Route, upstream []canon.Dialect) Plan {
 	if method != http.MethodPost || r.Endpoint != Model && r.Endpoint != CountTokens {
 		return Opaque
 	}

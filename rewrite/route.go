@@ -4,7 +4,7 @@ import (
 	"net/url"
 	"strings"
 
-	"rolltap/rewrite/dialect"
+	"rolltap/rewrite/canon"
 )
 
 const (
@@ -45,7 +45,7 @@ type Route struct {
 	// Path is the rest, with its escapes, or the canonical path where Endpoint is not Other. It begins with "/" whenever the target did.
 	Path     string
 	Endpoint Endpoint
-	Dialect  dialect.Name // of Model and CountTokens, else ""
+	Dialect  canon.Dialect // of Model and CountTokens, else ""
 }
 
 // ParseRoute takes the escaped path of a request target apart. Segments are cut at literal slashes and compared decoded, so /ng%2Drollout is
@@ -103,7 +103,7 @@ func decoded(s string) string {
 
 type endpoint struct {
 	endpoint Endpoint
-	dialect  dialect.Name
+	dialect  canon.Dialect
 	path     string
 }
 
@@ -119,13 +119,13 @@ func recognise(path string) endpoint {
 	}
 	switch path {
 	case "/chat/completions":
-		return endpoint{Model, dialect.Chat, "/v1/chat/completions"}
+		return endpoint{Model, canon.Chat, "/v1/chat/completions"}
 	case "/messages":
-		return endpoint{Model, dialect.Messages, "/v1/messages"}
+		return endpoint{Model, canon.Messages, "/v1/messages"}
 	case "/responses":
-		return endpoint{Model, dialect.Responses, "/v1/responses"}
+		return endpoint{Model, canon.Responses, "/v1/responses"}
 	case "/messages/count_tokens":
-		return endpoint{CountTokens, dialect.Messages, "/v1/messages/count_tokens"}
+		return endpoint{CountTokens, canon.Messages, "/v1/messages/count_tokens"}
 	case "/models":
 		return endpoint{Models, "", "/v1/models"}
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"rolltap/rewrite/dialect"
+	"rolltap/rewrite/canon"
 )
 
 var longID = strings.Repeat("a", 250)
@@ -14,11 +14,11 @@ var routes = []struct {
 	name, path string
 	want       Route
 }{
-	{"no prefix", "/v1/responses", Route{Path: "/v1/responses", Endpoint: Model, Dialect: dialect.Responses}},
+	{"no prefix", "/v1/responses", Route{Path: "/v1/responses", Endpoint: Model, Dialect: canon.Responses}},
 	{"a rollout", "/ng-rollout/abc/v1/responses",
-		Route{Prefixed: true, Rollout: "abc", Prefix: "/ng-rollout/abc", Path: "/v1/responses", Endpoint: Model, Dialect: dialect.Responses}},
+		Route{Prefixed: true, Rollout: "abc", Prefix: "/ng-rollout/abc", Path: "/v1/responses", Endpoint: Model, Dialect: canon.Responses}},
 	{"a rollout with token capture", "/ng-rollout/abc/training-token-capture/v1/messages",
-		Route{Prefixed: true, Rollout: "abc", Training: true, Prefix: "/ng-rollout/abc/training-token-capture", Path: "/v1/messages", Endpoint: Model, Dialect: dialect.Messages}},
+		Route{Prefixed: true, Rollout: "abc", Training: true, Prefix: "/ng-rollout/abc/training-token-capture", Path: "/v1/messages", Endpoint: Model, Dialect: canon.Messages}},
 	{"models under a rollout", "/ng-rollout/abc/v1/models", Route{Prefixed: true, Rollout: "abc", Prefix: "/ng-rollout/abc", Path: "/v1/models", Endpoint: Models}},
 	{"an id without more is no prefix", "/ng-rollout/abc", Route{Path: "/ng-rollout/abc"}},
 	{"an id and a slash", "/ng-rollout/abc/", Route{Prefixed: true, Rollout: "abc", Prefix: "/ng-rollout/abc", Path: "/"}},
@@ -34,9 +34,9 @@ var routes = []struct {
 	{"token capture twice counts once", "/ng-rollout/abc/training-token-capture/training-token-capture/v1/messages",
 		Route{Prefixed: true, Rollout: "abc", Training: true, Prefix: "/ng-rollout/abc/training-token-capture", Path: "/training-token-capture/v1/messages"}},
 	{"token capture with escapes", "/ng-rollout/abc/training%2Dtoken-capture/v1/messages",
-		Route{Prefixed: true, Rollout: "abc", Training: true, Prefix: "/ng-rollout/abc/training%2Dtoken-capture", Path: "/v1/messages", Endpoint: Model, Dialect: dialect.Messages}},
+		Route{Prefixed: true, Rollout: "abc", Training: true, Prefix: "/ng-rollout/abc/training%2Dtoken-capture", Path: "/v1/messages", Endpoint: Model, Dialect: canon.Messages}},
 	{"token capture as an id", "/ng-rollout/training-token-capture/v1/responses", Route{Prefixed: true, Rollout: "training-token-capture",
-		Prefix: "/ng-rollout/training-token-capture", Path: "/v1/responses", Endpoint: Model, Dialect: dialect.Responses}},
+		Prefix: "/ng-rollout/training-token-capture", Path: "/v1/responses", Endpoint: Model, Dialect: canon.Responses}},
 	{"token capture without a rollout is path", "/training-token-capture/v1/messages", Route{Path: "/training-token-capture/v1/messages"}},
 	{"a doubled slash is another path", "/ng-rollout/abc//v1/responses", Route{Prefixed: true, Rollout: "abc", Prefix: "/ng-rollout/abc", Path: "//v1/responses"}},
 	{"a doubled slash in front is no prefix", "//ng-rollout/abc/v1/responses", Route{Path: "//ng-rollout/abc/v1/responses"}},
@@ -45,34 +45,34 @@ var routes = []struct {
 	{"upper case is no prefix", "/NG-rollout/a/v1/responses", Route{Path: "/NG-rollout/a/v1/responses"}},
 	{"a prefix further in is none", "/x/ng-rollout/a/v1/responses", Route{Path: "/x/ng-rollout/a/v1/responses"}},
 	{"escapes in the id", "/ng-rollout/%61bc/v1/responses",
-		Route{Prefixed: true, Rollout: "abc", Prefix: "/ng-rollout/%61bc", Path: "/v1/responses", Endpoint: Model, Dialect: dialect.Responses}},
+		Route{Prefixed: true, Rollout: "abc", Prefix: "/ng-rollout/%61bc", Path: "/v1/responses", Endpoint: Model, Dialect: canon.Responses}},
 	{"escapes in the prefix", "/ng%2Drollout/pct/v1/responses",
-		Route{Prefixed: true, Rollout: "pct", Prefix: "/ng%2Drollout/pct", Path: "/v1/responses", Endpoint: Model, Dialect: dialect.Responses}},
+		Route{Prefixed: true, Rollout: "pct", Prefix: "/ng%2Drollout/pct", Path: "/v1/responses", Endpoint: Model, Dialect: canon.Responses}},
 	{"an encoded slash in a model path is a slash", "/ng-rollout/x/v1%2Fresponses",
-		Route{Prefixed: true, Rollout: "x", Prefix: "/ng-rollout/x", Path: "/v1/responses", Endpoint: Model, Dialect: dialect.Responses}},
+		Route{Prefixed: true, Rollout: "x", Prefix: "/ng-rollout/x", Path: "/v1/responses", Endpoint: Model, Dialect: canon.Responses}},
 	{"an encoded slash in the id makes it an id that is refused", "/ng-rollout/a%2Fb/v1/responses",
-		Route{Prefixed: true, Rollout: "a/b", Prefix: "/ng-rollout/a%2Fb", Path: "/v1/responses", Endpoint: Model, Dialect: dialect.Responses}},
+		Route{Prefixed: true, Rollout: "a/b", Prefix: "/ng-rollout/a%2Fb", Path: "/v1/responses", Endpoint: Model, Dialect: canon.Responses}},
 	{"an encoded slash behind the prefix word is no prefix", "/ng-rollout%2Fa/v1/responses", Route{Path: "/ng-rollout%2Fa/v1/responses"}},
 	{"dots as an id", "/ng-rollout/../v1/responses",
-		Route{Prefixed: true, Rollout: "..", Prefix: "/ng-rollout/..", Path: "/v1/responses", Endpoint: Model, Dialect: dialect.Responses}},
+		Route{Prefixed: true, Rollout: "..", Prefix: "/ng-rollout/..", Path: "/v1/responses", Endpoint: Model, Dialect: canon.Responses}},
 	{"a space in the id", "/ng-rollout/a%20b/v1/responses",
-		Route{Prefixed: true, Rollout: "a b", Prefix: "/ng-rollout/a%20b", Path: "/v1/responses", Endpoint: Model, Dialect: dialect.Responses}},
+		Route{Prefixed: true, Rollout: "a b", Prefix: "/ng-rollout/a%20b", Path: "/v1/responses", Endpoint: Model, Dialect: canon.Responses}},
 	{"an id that is too long", "/ng-rollout/" + longID + "/v1/responses",
-		Route{Prefixed: true, Rollout: longID, Prefix: "/ng-rollout/" + longID, Path: "/v1/responses", Endpoint: Model, Dialect: dialect.Responses}},
+		Route{Prefixed: true, Rollout: longID, Prefix: "/ng-rollout/" + longID, Path: "/v1/responses", Endpoint: Model, Dialect: canon.Responses}},
 	{"an id with a broken escape stays as it is", "/ng-rollout/%zz/v1/responses",
-		Route{Prefixed: true, Rollout: "%zz", Prefix: "/ng-rollout/%zz", Path: "/v1/responses", Endpoint: Model, Dialect: dialect.Responses}},
+		Route{Prefixed: true, Rollout: "%zz", Prefix: "/ng-rollout/%zz", Path: "/v1/responses", Endpoint: Model, Dialect: canon.Responses}},
 	{"a newline behind a model path", "/ng-rollout/nl/v1/responses%0A",
-		Route{Prefixed: true, Rollout: "nl", Prefix: "/ng-rollout/nl", Path: "/v1/responses", Endpoint: Model, Dialect: dialect.Responses}},
+		Route{Prefixed: true, Rollout: "nl", Prefix: "/ng-rollout/nl", Path: "/v1/responses", Endpoint: Model, Dialect: canon.Responses}},
 	{"one slash behind a model path", "/ng-rollout/x/v1/responses/",
-		Route{Prefixed: true, Rollout: "x", Prefix: "/ng-rollout/x", Path: "/v1/responses", Endpoint: Model, Dialect: dialect.Responses}},
+		Route{Prefixed: true, Rollout: "x", Prefix: "/ng-rollout/x", Path: "/v1/responses", Endpoint: Model, Dialect: canon.Responses}},
 	{"two slashes behind a model path", "/v1/responses//", Route{Path: "/v1/responses//"}},
-	{"a doubled v1", "/v1/v1/chat/completions", Route{Path: "/v1/chat/completions", Endpoint: Model, Dialect: dialect.Chat}},
-	{"a doubled v1 and a slash", "/v1/v1/messages/", Route{Path: "/v1/messages", Endpoint: Model, Dialect: dialect.Messages}},
+	{"a doubled v1", "/v1/v1/chat/completions", Route{Path: "/v1/chat/completions", Endpoint: Model, Dialect: canon.Chat}},
+	{"a doubled v1 and a slash", "/v1/v1/messages/", Route{Path: "/v1/messages", Endpoint: Model, Dialect: canon.Messages}},
 	{"a tripled v1 is another path", "/v1/v1/v1/messages", Route{Path: "/v1/v1/v1/messages"}},
-	{"no v1", "/chat/completions", Route{Path: "/v1/chat/completions", Endpoint: Model, Dialect: dialect.Chat}},
-	{"no v1 under a rollout", "/ng-rollout/a/messages", Route{Prefixed: true, Rollout: "a", Prefix: "/ng-rollout/a", Path: "/v1/messages", Endpoint: Model, Dialect: dialect.Messages}},
-	{"count_tokens", "/v1/messages/count_tokens", Route{Path: "/v1/messages/count_tokens", Endpoint: CountTokens, Dialect: dialect.Messages}},
-	{"count_tokens, forgiven", "/messages/count_tokens/", Route{Path: "/v1/messages/count_tokens", Endpoint: CountTokens, Dialect: dialect.Messages}},
+	{"no v1", "/chat/completions", Route{Path: "/v1/chat/completions", Endpoint: Model, Dialect: canon.Chat}},
+	{"no v1 under a rollout", "/ng-rollout/a/messages", Route{Prefixed: true, Rollout: "a", Prefix: "/ng-rollout/a", Path: "/v1/messages", Endpoint: Model, Dialect: canon.Messages}},
+	{"count_tokens", "/v1/messages/count_tokens", Route{Path: "/v1/messages/count_tokens", Endpoint: CountTokens, Dialect: canon.Messages}},
+	{"count_tokens, forgiven", "/messages/count_tokens/", Route{Path: "/v1/messages/count_tokens", Endpoint: CountTokens, Dialect: canon.Messages}},
 	{"models", "/v1/models", Route{Path: "/v1/models", Endpoint: Models}},
 	{"models, forgiven", "/v1/v1/models/", Route{Path: "/v1/models", Endpoint: Models}},
 	{"one model is another path", "/v1/models/m", Route{Path: "/v1/models/m"}},
@@ -133,16 +133,16 @@ func FuzzParseRoute(f *testing.F) {
 }
 
 func TestNewPlan(t *testing.T) {
-	chat := Route{Endpoint: Model, Dialect: dialect.Chat}
-	messages := Route{Endpoint: Model, Dialect: dialect.Messages}
-	count := Route{Endpoint: CountTokens, Dialect: dialect.Messages}
-	onlyChat := []dialect.Name{dialect.Chat}
-	both := []dialect.Name{dialect.Chat, dialect.Messages}
+	chat := Route{Endpoint: Model, Dialect: canon.Chat}
+	messages := Route{Endpoint: Model, Dialect: canon.Messages}
+	count := Route{Endpoint: CountTokens, Dialect: canon.Messages}
+	onlyChat := []canon.Dialect{canon.Chat}
+	both := []canon.Dialect{canon.Chat, canon.Messages}
 	for _, c := range []struct {
 		name     string
 		method   string
 		route    Route
-		upstream []dialect.Name
+		upstream []canon.Dialect
 		want     Plan
 	}{
 		{"a dialect of the upstream passes", http.MethodPost, chat, onlyChat, PassThrough},

@@ -31,17 +31,18 @@ const jsonx = "internal/jsonx"
 // arrows is the whole picture. What a row does not name is forbidden, so that each library has one place that knows it.
 var arrows = map[string]arrow{
 	"main":  {[]string{"proxy", "capture", "metrics", "internal/cli", jsonx}, []string{kong, yaml, zap, xsync, xsys}},
-	"proxy": {[]string{"rewrite", "rewrite/dialect", "capture", "metrics", jsonx}, []string{compress, zap, xsync, xsys}},
+	"proxy": {[]string{"rewrite", "rewrite/dialect", "rewrite/canon", "capture", "metrics", jsonx}, []string{compress, zap, xsync, xsys}},
 
-	"rewrite":           {[]string{"rewrite/chat", "rewrite/messages", "rewrite/responses", "rewrite/dialect", "rewrite/sse", jsonx}, nil},
-	"rewrite/chat":      {[]string{"rewrite/dialect", "rewrite/fold", "rewrite/sse", jsonx}, nil},
-	"rewrite/messages":  {[]string{"rewrite/dialect", "rewrite/fold", "rewrite/sse", jsonx}, nil},
-	"rewrite/responses": {[]string{"rewrite/dialect", "rewrite/fold", "rewrite/sse", jsonx}, nil},
-	"rewrite/dialect":   {[]string{jsonx}, nil},
+	"rewrite":           {[]string{"rewrite/chat", "rewrite/messages", "rewrite/responses", "rewrite/dialect", "rewrite/canon", "rewrite/sse", jsonx}, nil},
+	"rewrite/chat":      {[]string{"rewrite/dialect", "rewrite/canon", "rewrite/fold", "rewrite/sse", jsonx}, nil},
+	"rewrite/messages":  {[]string{"rewrite/dialect", "rewrite/canon", "rewrite/fold", "rewrite/sse", jsonx}, nil},
+	"rewrite/responses": {[]string{"rewrite/dialect", "rewrite/canon", "rewrite/fold", "rewrite/sse", jsonx}, nil},
+	"rewrite/dialect":   {[]string{"rewrite/canon", jsonx}, nil},
+	"rewrite/canon":     {}, // std only
 	"rewrite/fold":      {[]string{jsonx}, nil},
 	"rewrite/sse":       {}, // framing knows no JSON
 
-	"rewrite/dialecttest": {[]string{"rewrite/dialect", "rewrite/sse", jsonx}, nil}, // a kit like testing/slogtest
+	"rewrite/dialecttest": {[]string{"rewrite/dialect", "rewrite/canon", "rewrite/sse", jsonx}, nil}, // a kit like testing/slogtest
 
 	"capture": {[]string{jsonx}, []string{flock, xsync, xsys}},
 	"metrics": {nil, []string{prometheus}},

@@ -1,7 +1,10 @@
 package chat
 
-import "rolltap/rewrite/dialect"
+import (
+	"rolltap/rewrite/canon"
+	"rolltap/rewrite/dialect"
+)
 
-func (chat) AppendError(dst []byte, p dialect.Problem) []byte {
+func (chat) AppendError(dst []byte, p canon.Problem) []byte {
 	return dialect.AppendOpenAIError(dst, p)
 }

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"rolltap/internal/jsonx"
+	"rolltap/rewrite/canon"
 	"rolltap/rewrite/dialect"
 )
 
@@ -34,12 +35,14 @@ func summary(model, finish, usage []byte) dialect.Summary {
 
 // readUsage: prompt_tokens is the whole prompt, cached tokens among it. Where the details are not, other spellings of the same counts are
 // looked for (dialects.md 1.11).
-func readUsage(usage []byte) dialect.Usage {
-	return dialect.Usage{
+func readUsage(usage []byte) canon.Usage {
+	return canon.Usage{
 		Prompt:     dialect.Count(jsonx.Get(usage, "prompt_tokens")),
 		Completion: dialect.Count(jsonx.Get(usage, "completion_tokens")),
 		Cached: firstCount(jsonx.Get(jsonx.Get(usage, "prompt_tokens_details"), "cached_tokens"),
 			jsonx.Get(usage, "cached_input_tokens"), jsonx.Get(usage, "cache_read_input_tokens")),
+		CacheWrite: firstCount(jsonx.Get(jsonx.Get(usage, "prompt_tokens_details"), "created_cache_tokens"),
+			jsonx.Get(jsonx.Get(usage, "prompt_tokens_details"), "cache_write_tokens")),
 		Reasoning: firstCount(jsonx.Get(jsonx.Get(usage, "completion_tokens_details"), "reasoning_tokens"),
 			jsonx.Get(usage, "reasoning_output_tokens")),
 	}
@@ -47,9 +50,9 @@ func readUsage(usage []byte) dialect.Usage {
 
 func firstCount(raws ...[]byte) int64 {
 	for _, raw := range raws {
-		if n := dialect.Count(raw); n != dialect.Unknown {
+		if n := dialect.Count(raw); n != canon.Unknown {
 			return n
 		}
 	}
-	return dialect.Unknown
+	return canon.Unknown
 }

@@ -1,14 +1,6 @@
 package dialect
 
-// Name is the word for a dialect in flags, records, metric labels and logs.
-type Name string
-
-// The dialects of the model endpoints.
-const (
-	Chat      Name = "chat"
-	Messages  Name = "messages"
-	Responses Name = "responses"
-)
+import "rolltap/rewrite/canon"
 
 // Verdict is what an event says about the end of its stream.
 type Verdict uint8
@@ -58,7 +50,7 @@ type Folder interface {
 // Dialect is one wire dialect. Implementations are stateless and safe for concurrent use; no argument is kept beyond the call, and no
 // input makes them panic.
 type Dialect interface {
-	Name() Name
+	Name() canon.Dialect
 	// Path is the canonical path of the dialect's model endpoint, "/v1/messages".
 	Path() string
 	// Judge says what an event means, without state: by its event name, or by the JSON in it when the name says nothing. Name alone is
@@ -70,5 +62,5 @@ type Dialect interface {
 	// ReadResponse reads a unary answer, errors included; body is a valid JSON object.
 	ReadResponse(body []byte) Summary
 	// AppendError appends the body of an error in the dialect's envelope. The same Problem gives the same bytes.
-	AppendError(dst []byte, p Problem) []byte
+	AppendError(dst []byte, p canon.Problem) []byte
 }

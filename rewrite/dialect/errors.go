@@ -4,15 +4,8 @@ import (
 	"strconv"
 
 	"rolltap/internal/jsonx"
+	"rolltap/rewrite/canon"
 )
-
-// Problem is a refusal or failure of our own, before it has a dialect.
-type Problem struct {
-	Status  int
-	Code    string // the x-rolltap-error word; "" null
-	Message string
-	Param   string // the field at fault; "" null
-}
 
 // ErrorStatus is the HTTP status that an error stands for which came without one, inside a stream: by its code when that is a number, else
 // by the words of the three dialects and of vLLM in code and type. 0 when nothing is recognised. Both arguments are raw JSON values or nil.
@@ -84,7 +77,7 @@ func wordStatus(word string) int {
 }
 
 // AppendOpenAIError is the envelope that Chat and Responses share; its four members are always there (wire.md 3.2.6).
-func AppendOpenAIError(dst []byte, p Problem) []byte {
+func AppendOpenAIError(dst []byte, p canon.Problem) []byte {
 	dst = append(dst, `{"error":{"message":`...)
 	dst = jsonx.AppendString(dst, p.Message)
 	dst = append(dst, `,"type":`...)

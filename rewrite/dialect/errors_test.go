@@ -1,6 +1,10 @@
 package dialect
 
-import "testing"
+import (
+	"testing"
+
+	"rolltap/rewrite/canon"
+)
 
 func TestErrorStatus(t *testing.T) {
 	for _, c := range []struct {
@@ -34,13 +38,13 @@ func TestErrorStatus(t *testing.T) {
 }
 
 func TestCount(t *testing.T) {
-	for raw, want := range map[string]int64{"0": 0, "12": 12, "-1": Unknown, "1.0": Unknown, "1e3": Unknown, "true": Unknown, `"7"`: Unknown, "null": Unknown,
-		"9223372036854775807": 9223372036854775807, "9223372036854775808": Unknown} {
+	for raw, want := range map[string]int64{"0": 0, "12": 12, "-1": canon.Unknown, "1.0": canon.Unknown, "1e3": canon.Unknown, "true": canon.Unknown, `"7"`: canon.Unknown, "null": canon.Unknown,
+		"9223372036854775807": 9223372036854775807, "9223372036854775808": canon.Unknown} {
 		if got := Count([]byte(raw)); got != want {
 			t.Errorf("%s: got %d, want %d", raw, got, want)
 		}
 	}
-	if got := Count(nil); got != Unknown {
+	if got := Count(nil); got != canon.Unknown {
 		t.Errorf("absent: got %d", got)
 	}
 }

@@ -2,11 +2,11 @@ package messages
 
 import (
 	"rolltap/internal/jsonx"
-	"rolltap/rewrite/dialect"
+	"rolltap/rewrite/canon"
 )
 
 // AppendError: the envelope has no place for code and param (wire.md 3.1.4).
-func (messages) AppendError(dst []byte, p dialect.Problem) []byte {
+func (messages) AppendError(dst []byte, p canon.Problem) []byte {
 	dst = append(dst, `{"type":"error","error":{"type":`...)
 	dst = jsonx.AppendString(dst, errorType(p.Status))
 	dst = append(dst, `,"message":`...)

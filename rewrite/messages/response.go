@@ -2,6 +2,7 @@ package messages
 
 import (
 	"rolltap/internal/jsonx"
+	"rolltap/rewrite/canon"
 	"rolltap/rewrite/dialect"
 )
 
@@ -39,17 +40,18 @@ func finish(stop string) string {
 }
 
 // readUsage: input_tokens leaves out what was read from or written to the cache, our prompt count includes it (wire.md 3.1.2).
-func readUsage(usage []byte) dialect.Usage {
-	u := dialect.Usage{
+func readUsage(usage []byte) canon.Usage {
+	u := canon.Usage{
 		Prompt:     dialect.Count(jsonx.Get(usage, "input_tokens")),
 		Completion: dialect.Count(jsonx.Get(usage, "output_tokens")),
 		Cached:     dialect.Count(jsonx.Get(usage, "cache_read_input_tokens")),
+		CacheWrite: dialect.Count(jsonx.Get(usage, "cache_creation_input_tokens")),
 		Reasoning:  dialect.Count(jsonx.Get(jsonx.Get(usage, "output_tokens_details"), "thinking_tokens")),
 	}
-	if u.Prompt != dialect.Unknown {
-		u.Prompt += max(0, u.Cached) + max(0, dialect.Count(jsonx.Get(usage, "cache_creation_input_tokens")))
+	if u.Prompt != canon.Unknown {
+		u.Prompt += max(0, u.Cached) + max(0, u.CacheWrite)
 		if u.Prompt < 0 { // the sum left the range of counts
-			u.Prompt = dialect.Unknown
+			u.Prompt = canon.Unknown
 		}
 	}
 	return u

@@ -1,7 +1,10 @@
 package responses
 
-import "rolltap/rewrite/dialect"
+import (
+	"rolltap/rewrite/canon"
+	"rolltap/rewrite/dialect"
+)
 
-func (responses) AppendError(dst []byte, p dialect.Problem) []byte {
+func (responses) AppendError(dst []byte, p canon.Problem) []byte {
 	return dialect.AppendOpenAIError(dst, p)
 }

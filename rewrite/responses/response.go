@@ -2,6 +2,7 @@ package responses
 
 import (
 	"rolltap/internal/jsonx"
+	"rolltap/rewrite/canon"
 	"rolltap/rewrite/dialect"
 )
 
@@ -11,10 +12,11 @@ func summary(body []byte) dialect.Summary {
 	usage := jsonx.Get(body, "usage")
 	s := dialect.Summary{
 		Finish: finish(body),
-		Usage: dialect.Usage{
+		Usage: canon.Usage{
 			Prompt:     dialect.Count(jsonx.Get(usage, "input_tokens")),
 			Completion: dialect.Count(jsonx.Get(usage, "output_tokens")),
 			Cached:     dialect.Count(jsonx.Get(jsonx.Get(usage, "input_tokens_details"), "cached_tokens")),
+			CacheWrite: dialect.Count(jsonx.Get(jsonx.Get(usage, "input_tokens_details"), "cache_write_tokens")),
 			Reasoning:  dialect.Count(jsonx.Get(jsonx.Get(usage, "output_tokens_details"), "reasoning_tokens")),
 		},
 	}

@@ -3,18 +3,19 @@ package responses
 import (
 	"testing"
 
+	"rolltap/rewrite/canon"
 	"rolltap/rewrite/dialect"
 )
 
 func TestReadResponse(t *testing.T) {
-	unknown := dialect.NoUsage()
+	unknown := canon.NoUsage()
 	for _, c := range []struct {
 		name, body string
 		want       dialect.Summary
 	}{
 		{"an answer", `{"model":"m","status":"completed","error":null,"output":[{"type":"message"}],"usage":{"input_tokens":5,"input_tokens_details":{"cached_tokens":3},` +
 			`"output_tokens":2,"output_tokens_details":{"reasoning_tokens":1}}}`,
-			dialect.Summary{Model: "m", Finish: "stop", Usage: dialect.Usage{Prompt: 5, Completion: 2, Cached: 3, Reasoning: 1}}},
+			dialect.Summary{Model: "m", Finish: "stop", Usage: canon.Usage{Prompt: 5, Completion: 2, Cached: 3, CacheWrite: -1, Reasoning: 1}}},
 		{"a call", `{"status":"completed","output":[{"type":"reasoning"},{"type":"function_call"}]}`, dialect.Summary{Finish: "tool_calls", Usage: unknown}},
 		{"a custom call", `{"status":"completed","output":[{"type":"custom_tool_call"}]}`, dialect.Summary{Finish: "tool_calls", Usage: unknown}},
 		{"a hosted call waits for nobody", `{"status":"completed","output":[{"type":"web_search_call"}]}`, dialect.Summary{Finish: "stop", Usage: unknown}},
@@ -64,7 +65,7 @@ func TestReadRequest(t *testing.T) {
 }
 
 func TestAppendError(t *testing.T) {
-	got := string(New().AppendError(nil, dialect.Problem{Status: 501, Code: "not_supported", Message: "m"}))
+	got := string(New().AppendError(nil, canon.Problem{Status: 501, Code: "not_supported", Message: "m"}))
 	if want := `{"error":{"message":"m","type":"server_error","param":null,"code":"not_supported"}}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

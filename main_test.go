@@ -202,7 +202,7 @@ func TestEffectiveConfiguration(t *testing.T) {
 		{"upstream-dialects", "chat,messages", file + ":3"},
 		{"capture-raw", "never", "flag"},
 		{"capture-max-bytes", "64MiB", "<nil>"},
-		{"durability", "file", "<nil>"},
+		{"durability", "journal", "<nil>"},
 	} {
 		if v, o := fmt.Sprint(settings[c.name]), fmt.Sprint(origins[c.name]); v != c.value || o != c.origin {
 			t.Errorf("%s: got %q from %s, want %q from %s", c.name, v, o, c.value, c.origin)

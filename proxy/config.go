@@ -48,7 +48,7 @@ type Config struct {
 	// CaptureDeadline is the longest that the end of an answer waits for durability.
 	CaptureDeadline time.Duration `default:"5s" help:"Longest the end of an answer waits for durability."`
 	// Durability says what a record rests on when the end of its answer is released: journal or file.
-	Durability string `default:"file" help:"What a record rests on: journal (its file or, under load, one journal for all rollouts is synced), file (always its file)."`
+	Durability string `default:"journal" help:"What a record rests on: journal (its file or, under load, one journal for all rollouts is synced), file (always its file)."`
 	// CaptureRaw says when raw bodies are kept beside parsed ones: auto, always, never.
 	CaptureRaw string `default:"auto" help:"Keep raw bodies: auto (streams and what is no JSON object), always, never."`
 	// CaptureMaxBytes is the longest copy of one body in a record.

@@ -2,20 +2,6 @@ package jsonx
 
 import "slices"
 
-// Valid reports whether b is one strict JSON value with optional white space around it: RFC 8259, valid
-// UTF-8, at most MaxDepth containers inside each other. A byte-order mark is not accepted.
-func Valid(b []byte) bool {
-	if len(b) > 0 && b[0] == bom[0] {
-		return false
-	}
-	var c Compactor
-	if c.Check(b) != nil {
-		return false
-	}
-	_, err := c.Finish()
-	return err == nil
-}
-
 // Compactor validates one JSON value that arrives in pieces and drops the white space between its tokens.
 // The input may be split anywhere, inside a UTF-8 sequence or an escape as well: output and verdict are the
 // same for every split. A UTF-8 byte-order mark in front is dropped too. Tokens are kept as written.

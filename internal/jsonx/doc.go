@@ -2,7 +2,7 @@
 //
 // It has four parts, from the cheapest to the dearest:
 //
-//   - Compactor and Valid judge bytes, in one piece or pushed as they arrive.
+//   - Valid and ValueEnd judge bytes in one piece, a Compactor such as arrive in several.
 //   - Object, Array, Get and their like walk valid bytes in place. Nothing is decoded and nothing is
 //     allocated, so unknown members, the spelling of numbers and lone surrogates survive.
 //   - AppendString and its like write strings into a caller's buffer.

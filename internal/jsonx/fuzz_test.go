@@ -98,6 +98,9 @@ func FuzzWalk(f *testing.F) {
 				}
 			}
 			for it := Object(in); it.Next(); {
+				if v := it.Value(); ValueEnd(v, 0, 1) != len(v) {
+					t.Fatalf("%q ends at %d", v, ValueEnd(v, 0, 1))
+				}
 				if name := string(AppendUnquoted(nil, it.Key())); object[name] == nil {
 					t.Fatalf("member %q", name)
 				}

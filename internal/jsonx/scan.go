@@ -41,7 +41,7 @@ func plain(p []byte, i int) int {
 
 func isPlain(b byte) bool { return b >= ' ' && b < 0x80 && b != '"' && b != '\\' }
 
-func isSpace(b byte) bool { return b == ' ' || b == '\n' || b == '\r' || b == '\t' }
+func isSpace(b byte) bool { return b <= ' ' && (b == ' ' || b == '\n' || b == '\r' || b == '\t') }
 
 // text consumes the inside of a string from p[i] on, up to and with its closing quote.
 func (c *Compactor) text(p []byte, i int) int {

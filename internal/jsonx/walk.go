@@ -1,6 +1,10 @@
 package jsonx
 
-import "bytes"
+import (
+	"bytes"
+	"encoding/binary"
+	"math/bits"
+)
 
 // The walkers take raw JSON that Valid or a Compactor has accepted, with or without white space, and hand
 // out parts of it. On anything else they stop early or hand out nonsense, but they end and do not panic.
@@ -131,7 +135,22 @@ func skipSpace(raw []byte, i int) int {
 // skipString returns the index after the string that begins at raw[i], or len(raw) if it has no end.
 func skipString(raw []byte, i int) int {
 	inside := i + 1
-	for from := inside; ; {
+	from := inside
+	// Most strings are shorter than what it costs to begin a search.
+	for n := 0; n < 3 && from+8 <= len(raw); n++ {
+		w := binary.LittleEndian.Uint64(raw[from:])
+		// As in plain, the lowest hit is exact: a byte that borrows from the one above is a hit itself.
+		hits := ((w^ones*'"'-ones)&^(w^ones*'"') | (w^ones*'\\'-ones)&^(w^ones*'\\')) & tops
+		if hits == 0 {
+			from += 8
+			continue
+		}
+		if from += bits.TrailingZeros64(hits) >> 3; raw[from] == '"' {
+			return from + 1
+		}
+		break
+	}
+	for {
 		n := bytes.IndexByte(raw[from:], '"')
 		if n < 0 {
 			return len(raw)

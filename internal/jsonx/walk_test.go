@@ -15,6 +15,7 @@ var walkCases = []struct{ name, in, want string }{
 	{"names keep their escapes", `{"\u0061\"":1}`, `\u0061\"=1`},
 	{"brackets in strings are text", `{"a":"}]{[\"","b":["]",{"}":"\\"}],"c":1}`, `a="}]{[\"" b=["]",{"}":"\\"}] c=1`},
 	{"backslashes before the closing quote", `["\\","\\\\","\\\"",""]`, `"\\" "\\\\" "\\\"" ""`},
+	{"quotes and backslashes at every place of three words", everyPlace(), everyPlace()[1 : len(everyPlace())-1]},
 	{"elements", `[1, "a,b" , {"x":[1]},[]]`, `1 "a,b" {"x":[1]} []`},
 	{"a number alone", `12`, ``},
 	{"nothing", ``, ``},
@@ -34,6 +35,16 @@ var brokenCases = []struct{ name, in string }{
 	{"a quote alone", `"`},
 	{"closing brackets only", `[}]}`},
 	{"a cut escape", `{"\u00":"\ud83d\u"}`},
+}
+
+// everyPlace is a list of one element, an object with an escaped quote and an escaped backslash behind 0, 1, 2 … other characters.
+func everyPlace() string {
+	text := `[{"":""`
+	for n := range 26 {
+		some := strings.Repeat("x", n)
+		text += `,"` + some + `\\":"` + some + `\"}","` + some + `\"":"` + some + `\\"`
+	}
+	return text + "}]"
 }
 
 func walk(raw []byte) string {

@@ -30,7 +30,7 @@ const jsonx = "internal/jsonx"
 
 // arrows is the whole picture. What a row does not name is forbidden, so that each library has one place that knows it.
 var arrows = map[string]arrow{
-	"main":  {[]string{"proxy", "capture", "metrics", "internal/cli", jsonx}, []string{kong, yaml, zap, xsync, xsys}},
+	"main":  {[]string{"proxy", "rewrite", "capture", "metrics", "internal/cli", jsonx}, []string{kong, yaml, zap, xsync, xsys}},
 	"proxy": {[]string{"rewrite", "rewrite/dialect", "rewrite/canon", "capture", "metrics", jsonx}, []string{compress, zap, xsync, xsys}},
 
 	"rewrite":           {[]string{"rewrite/chat", "rewrite/messages", "rewrite/responses", "rewrite/dialect", "rewrite/canon", "rewrite/sse", jsonx}, nil},

@@ -10,7 +10,7 @@
 //
 // # The stream
 //
-//	stream  = { ping } start { ping | part | usage } ( stop | fail )
+//	stream  = { ping } ( start { ping | part | usage } ( stop | fail ) | fail )
 //	part    = open(i) { delta(i) | seal(i) | cite(i) } close(i)      i = 0,1,2… in order of opening; parts may overlap
 //	usage   = cumulative snapshot, the last one wins
 //	stop    = no part may be open

@@ -7,7 +7,7 @@ type Kind uint8
 const (
 	Start   Kind = iota + 1 // ID, Model, Created; Usage as far as it is known
 	Ping                    //
-	Open                    // Part, Type; Call without Arguments; Signature of a RedactedPart; Raw of HostedPart and UnknownPart; ItemID
+	Open                    // Part, Type; Call without Arguments; Text and SignedBy: the Signature of a RedactedPart; Raw of HostedPart and UnknownPart; ItemID
 	Delta                   // Part, Text; Summary; Logprobs
 	Seal                    // Part, Text: the signature of a ReasoningPart, the last one wins; SignedBy
 	Cite                    // Part, Raw
@@ -37,4 +37,30 @@ type Event struct {
 	Usage   Usage
 	Stop    Stop
 	Problem *Problem
+}
+
+func (k Kind) String() string {
+	switch k {
+	case Start:
+		return "start"
+	case Ping:
+		return "ping"
+	case Open:
+		return "open"
+	case Delta:
+		return "delta"
+	case Seal:
+		return "seal"
+	case Cite:
+		return "cite"
+	case Close:
+		return "close"
+	case Counted:
+		return "counted"
+	case Ended:
+		return "ended"
+	case Fail:
+		return "fail"
+	}
+	return "no kind"
 }

@@ -50,6 +50,8 @@ type Folder interface {
 // Dialect is one wire dialect. Implementations are stateless and safe for concurrent use; no argument is kept beyond the call, and no
 // input makes them panic.
 type Dialect interface {
+	Translator
+
 	Name() canon.Dialect
 	// Path is the canonical path of the dialect's model endpoint, "/v1/messages".
 	Path() string

@@ -5,17 +5,34 @@ import (
 	"rolltap/rewrite/canon"
 )
 
-// AppendError: the envelope has no place for code and param (wire.md 3.1.4).
+// AppendError: the envelope has no place for code and param (wire.md 3.1.4), so the message names the field that a refusal of ours is about.
 func (messages) AppendError(dst []byte, p canon.Problem) []byte {
+	message := p.Message
+	switch p.Code {
+	case canon.CodeOverflow:
+		message = overflowText(message)
+	case canon.CodeInvalid, canon.CodeUnsupported:
+		message = p.Error()
+	}
 	dst = append(dst, `{"type":"error","error":{"type":`...)
-	dst = jsonx.AppendString(dst, errorType(p.Status))
+	dst = jsonx.AppendString(dst, errorType(&p))
 	dst = append(dst, `,"message":`...)
-	dst = jsonx.AppendString(dst, p.Message)
+	dst = jsonx.AppendString(dst, message)
 	return append(dst, '}', '}')
 }
 
-func errorType(status int) string {
-	switch status {
+// errorType is the type that the upstream named where it is one of this dialect and tells more than the status does: OpenAI calls many things
+// an invalid_request_error that have a name of their own here.
+func errorType(p *canon.Problem) string {
+	if p.Code == canon.CodeOverflow {
+		return "invalid_request_error"
+	}
+	switch p.Type {
+	case "authentication_error", "billing_error", "permission_error", "not_found_error", "conflict_error", "request_too_large", "rate_limit_error",
+		"timeout_error", "overloaded_error":
+		return p.Type
+	}
+	switch p.Status {
 	case 401:
 		return "authentication_error"
 	case 402:
@@ -35,8 +52,11 @@ func errorType(status int) string {
 	case 504:
 		return "timeout_error"
 	}
-	if status >= 500 {
-		return "api_error"
+	if p.Status >= 400 && p.Status < 500 {
+		return "invalid_request_error"
 	}
-	return "invalid_request_error"
+	if p.Status == 0 && p.Type == "invalid_request_error" {
+		return p.Type
+	}
+	return "api_error"
 }

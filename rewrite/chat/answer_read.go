@@ -1,0 +1,186 @@
+package chat
+
+import (
+	"strconv"
+
+	"rolltap/internal/jsonx"
+	"rolltap/rewrite/canon"
+	"rolltap/rewrite/dialect"
+	"rolltap/rewrite/fold"
+)
+
+// ReadAnswer reads a chat.completion: its first choice, in the order reasoning, content, refusal, calls, as the decoder tells a stream. One
+// difference: the logprobs are those of all tokens, for nothing in a whole answer tells which of them are of the text.
+func (chat) ReadAnswer(body []byte, o dialect.Options) (*canon.Answer, error) {
+	var top [6][]byte
+	jsonx.GetAll(body, []string{"id", "model", "created", "choices", "usage", "prompt_token_ids"}, top[:])
+	a := &canon.Answer{ID: readText(top[0]), Model: readText(top[1])}
+	if _, ok := jsonx.Int(top[2]); ok {
+		a.Created = top[2]
+	}
+	for it := jsonx.Object(body); it.Next(); {
+		if name := fold.Name(it.Key()); !isHarmlessTop(name) {
+			loseMember(o.Losses, "", name, it.Value())
+		}
+	}
+	first, err := firstChoice(top[3], o.Losses)
+	if err != nil {
+		return nil, err
+	}
+	var c [6][]byte
+	jsonx.GetAll(first, []string{"message", "finish_reason", "stop_reason", "matched_stop", "logprobs", "token_ids"}, c[:])
+	for it := jsonx.Object(first); it.Next(); {
+		if name := fold.Name(it.Key()); !isHarmlessInChoice(name) {
+			loseMember(o.Losses, "choices[0].", name, it.Value())
+		}
+	}
+	finish, ok := jsonx.Interior(c[1])
+	if !ok || len(finish) == 0 {
+		return nil, unreadable("the upstream's answer has no finish reason")
+	}
+	if a.Parts, err = readMessage(c[0], o); err != nil {
+		return nil, err
+	}
+	a.Logprobs = textLogprobs(c[4])
+	a.Usage = countedUsage(readUsage(top[4]), countIDs(top[5]), countIDs(c[5]))
+	var aborting bool
+	if a.Stop, aborting = readStop(finish, c[2], c[3]); aborting {
+		a.Failed = aborted()
+	}
+	return a, nil
+}
+
+func firstChoice(choices []byte, losses *canon.Losses) (first []byte, err error) {
+	for it := jsonx.Array(choices); it.Next(); {
+		if index := jsonx.Get(it.Value(), "index"); first == nil && !jsonx.Truthy(index) {
+			first = it.Value()
+		} else {
+			losses.Add("choices[1]", canon.NoEquivalent)
+		}
+	}
+	if jsonx.KindOf(first) != jsonx.KindObject {
+		return nil, unreadable("the upstream's answer has no first choice")
+	}
+	return first, nil
+}
+
+// readMessage reads the message of a choice into parts.
+func readMessage(raw []byte, o dialect.Options) (parts []canon.Part, err error) {
+	const at = "choices[0].message."
+	s, err := readSaid(raw, func(name, value []byte) { loseMember(o.Losses, at, name, value) })
+	if err != nil {
+		return nil, err
+	}
+	tell := func(kind canon.PartType, text canon.Text) {
+		if len(text) > 0 {
+			parts = append(parts, canon.Part{Type: kind, Text: text})
+		}
+	}
+	for _, text := range []struct {
+		kind canon.PartType
+		raw  []byte
+	}{{canon.ReasoningPart, s.reasoning}, {canon.TextPart, s.content}, {canon.RefusalPart, s.refusal}} {
+		switch jsonx.KindOf(text.raw) {
+		case jsonx.KindInvalid:
+		case jsonx.KindString:
+			tell(text.kind, readText(text.raw))
+		case jsonx.KindArray:
+			if text.kind == canon.TextPart {
+				eachPart(text.raw, tell, func(name, value []byte) { loseMember(o.Losses, at+"content.", name, value) })
+				continue
+			}
+			fallthrough
+		default:
+			return nil, unreadable("the upstream sent a text that is no string")
+		}
+	}
+	cite(parts, s.annotations, o.Losses)
+	for it := jsonx.Array(s.calls); it.Next(); {
+		call, err := readToolCall(it.Value(), o.Losses)
+		if err != nil {
+			return nil, err
+		}
+		parts = addCall(parts, call, o)
+	}
+	if jsonx.KindOf(s.function) == jsonx.KindObject {
+		parts = addCall(parts, readNamed(s.function, "arguments"), o)
+	}
+	return parts, nil
+}
+
+// cite puts annotations to the last text.
+func cite(parts []canon.Part, annotations []byte, losses *canon.Losses) {
+	if fold.Blank(annotations) {
+		return
+	}
+	for i := len(parts) - 1; i >= 0; i-- {
+		if parts[i].Type != canon.TextPart {
+			continue
+		}
+		for it := jsonx.Array(annotations); it.Next(); {
+			parts[i].Cites = append(parts[i].Cites, it.Value())
+		}
+		return
+	}
+	losses.Add("choices[0].message.annotations", canon.NoEquivalent)
+}
+
+// readToolCall reads one element of tool_calls: {"id","type","function":{"name","arguments"}} or {"id","type","custom":{"name","input"}}.
+func readToolCall(raw []byte, losses *canon.Losses) (canon.Call, error) {
+	if jsonx.KindOf(raw) != jsonx.KindObject {
+		return canon.Call{}, unreadable("the upstream sent a tool call that is no object")
+	}
+	var m [3][]byte
+	jsonx.GetAll(raw, []string{"id", "function", "custom"}, m[:])
+	c := readNamed(m[1], "arguments")
+	if jsonx.KindOf(m[2]) == jsonx.KindObject {
+		c = readNamed(m[2], "input")
+		c.Custom = true
+	}
+	c.ID = readText(m[0])
+	for it := jsonx.Object(raw); it.Next(); {
+		if name := fold.Name(it.Key()); !isCallMember(name) {
+			loseMember(losses, "choices[0].message.tool_calls.", name, it.Value())
+		}
+	}
+	return c, nil
+}
+
+func readNamed(raw []byte, text string) canon.Call {
+	return canon.Call{Name: readText(jsonx.Get(raw, "name")), Arguments: argumentsOf(jsonx.Get(raw, text))}
+}
+
+// addCall adds a call. One without a name cannot be called, and one without an id gets one.
+func addCall(parts []canon.Part, c canon.Call, o dialect.Options) []canon.Part {
+	if len(c.Name) == 0 {
+		o.Losses.Add("choices[0].message.tool_calls.name", canon.NotKnown)
+		return parts
+	}
+	if len(c.ID) == 0 {
+		c.ID = mintID(nil, o.ID, len(parts))
+	}
+	return append(parts, canon.Part{Type: canon.CallPart, Call: c})
+}
+
+// argumentsOf is the text of a call's arguments. Some send the JSON itself in the place of its text.
+func argumentsOf(raw []byte) canon.Text {
+	switch jsonx.KindOf(raw) {
+	case jsonx.KindString:
+		return readText(raw)
+	case jsonx.KindInvalid, jsonx.KindNull:
+		return nil
+	}
+	return jsonx.AppendEscaped(nil, raw)
+}
+
+// mintID is the id of a call that came without one.
+func mintID(dst []byte, exchange string, part int) []byte {
+	dst = append(append(append(dst, "call_"...), exchange...), '_')
+	return strconv.AppendInt(dst, int64(part), 10)
+}
+
+func loseMember(losses *canon.Losses, at string, name, value []byte) {
+	if !fold.Blank(value) && string(value) != "false" && len(name) <= maxName {
+		losses.Add(at+string(name), lostWhy(name))
+	}
+}

@@ -1,0 +1,97 @@
+package messages
+
+import (
+	"bytes"
+	"strconv"
+
+	"rolltap/internal/jsonx"
+	"rolltap/rewrite/canon"
+)
+
+// Answers do not say whose dialect their raw blocks and citations are in; their types do.
+
+// ownBlock tells that a raw block, of a hosted tool mostly, is one of this dialect (wire.md 3.1.2).
+func ownBlock(raw []byte) bool {
+	kind := typeOf(raw)
+	switch string(kind) {
+	case "server_tool_use", "mcp_tool_use", "container_upload":
+		return true
+	case "compaction": // Responses has an item of the same name, which is encrypted
+		return jsonx.Get(raw, "encrypted_content") == nil
+	}
+	return bytes.HasSuffix(kind, []byte("_tool_result"))
+}
+
+// hostedBlock tells that a block is a call or a result of a tool that the provider runs.
+func hostedBlock(kind []byte) bool {
+	switch string(kind) {
+	case "server_tool_use", "mcp_tool_use":
+		return true
+	}
+	return bytes.HasSuffix(kind, []byte("_tool_result"))
+}
+
+// ownCite tells that a citation is one of this dialect: all its kinds end alike (wire.md 3.1.3), and no annotation of OpenAI's does.
+func ownCite(raw []byte) bool { return bytes.HasSuffix(typeOf(raw), []byte("_location")) }
+
+func typeOf(raw []byte) []byte {
+	kind, _ := jsonx.Interior(jsonx.Get(raw, "type"))
+	return kind
+}
+
+// readable tells that a signature or sealed content means something in this dialect: it came in it, or is a seal of ours.
+func readable(by canon.Dialect) bool { return by == "" || by == canon.Messages }
+
+// losePart notes that part n has no block.
+func losePart(kind canon.PartType, raw []byte, n int, losses *canon.Losses) {
+	if losses == nil {
+		return
+	}
+	name, why := "", canon.NoEquivalent
+	switch kind {
+	case canon.RedactedPart:
+		name, why = "redacted_thinking", canon.Foreign
+	case canon.ImagePart:
+		name = "image"
+	case canon.AudioPart:
+		name = "audio"
+	case canon.VideoPart:
+		name = "video"
+	case canon.FilePart:
+		name = "file"
+	case canon.HostedPart:
+		name = lossName(typeOf(raw))
+	case canon.ReferencePart:
+		name, why = "item_reference", canon.Foreign
+	default:
+		name, why = lossName(typeOf(raw)), canon.NotKnown
+	}
+	losses.Add(blockPath(n, name), why)
+}
+
+// lossName bounds a word that the other side chose.
+func lossName(word []byte) string {
+	const most = 64
+	switch {
+	case len(word) == 0:
+		return "unknown"
+	case len(word) > most:
+		return string(word[:most])
+	}
+	return string(word)
+}
+
+// blockPath is the path of something in block n of an answer.
+func blockPath(n int, name string) string {
+	return "content[" + strconv.Itoa(n) + "]." + name
+}
+
+// appendCompact appends raw without white space between its tokens: a line end would end a data line of a stream.
+func appendCompact(dst, raw []byte) (_ []byte, ok bool) {
+	var c jsonx.Compactor
+	whole, err := c.Append(dst, raw)
+	if err != nil {
+		return dst, false
+	}
+	return whole, true
+}

@@ -1,0 +1,261 @@
+package responses
+
+import (
+	"strconv"
+
+	"rolltap/internal/jsonx"
+	"rolltap/rewrite/canon"
+	"rolltap/rewrite/dialect"
+)
+
+// notAnAnswer is what the upstream is told to have sent when nothing can be made of it.
+func notAnAnswer(message string) *canon.Problem {
+	return &canon.Problem{Status: 502, Code: "upstream_invalid", Message: message}
+}
+
+func (responses) ReadAnswer(body []byte, o dialect.Options) (*canon.Answer, error) {
+	r := readResponse(body)
+	stop, problem := r.end("")
+	if problem == nil && jsonx.KindOf(r.output) != jsonx.KindArray {
+		return nil, notAnAnswer("the upstream's answer is no response: it has no output")
+	}
+	if problem == nil && stop.Reason == 0 {
+		return nil, notAnAnswer("the upstream's answer is a response that has not ended")
+	}
+	a := &canon.Answer{Stop: stop, Failed: problem, Usage: readUsage(r.usage)}
+	a.ID, a.Model, a.Created = r.head()
+	n := 0
+	for items := jsonx.Array(r.output); items.Next(); n++ {
+		path := "output[" + strconv.Itoa(n) + "]"
+		from := len(a.Parts)
+		a.Parts = appendOutput(a.Parts, items.Value(), path)
+		for i := from; i < len(a.Parts); i++ {
+			a.Logprobs = joinEntries(a.Logprobs, partLogprobs(&a.Parts[i]))
+		}
+	}
+	for it := jsonx.Object(body); it.Next(); {
+		if word := string(it.Key()); !knownMember(word) && !jsonx.IsNull(it.Value()) {
+			a.Extra = append(a.Extra, canon.Member{Name: it.Key(), Value: it.Value()})
+		}
+	}
+	return a, nil
+}
+
+// joinEntries appends the entries to an array of entries in Chat's shape.
+func joinEntries(all canon.Raw, entries []byte) canon.Raw {
+	if jsonx.KindOf(entries) != jsonx.KindArray || !jsonx.Truthy(entries) {
+		return all
+	}
+	if all == nil {
+		all = canon.Raw{'['}
+	} else {
+		all[len(all)-1] = ','
+	}
+	return append(appendChatEntries(all, entries), ']')
+}
+
+func partLogprobs(p *canon.Part) []byte {
+	if p.Type != canon.TextPart {
+		return nil
+	}
+	return jsonx.Get(p.Raw, "logprobs")
+}
+
+// response is what a response object says, raw; nil is absent.
+type response struct{ id, model, created, status, details, failure, output, usage []byte }
+
+func readResponse(raw []byte) response {
+	names := [...]string{"id", "model", "created_at", "status", "incomplete_details", "error", "output", "usage"}
+	var f [len(names)][]byte
+	jsonx.GetAll(raw, names[:], f[:])
+	return response{f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7]}
+}
+
+func (r *response) head() (id, model canon.Text, created canon.Raw) {
+	id, _ = jsonx.Interior(r.id)
+	model, _ = jsonx.Interior(r.model)
+	if jsonx.KindOf(r.created) == jsonx.KindNumber {
+		created = r.created
+	}
+	return id, model, created
+}
+
+func readUsage(usage []byte) canon.Usage {
+	input, output := jsonx.Get(usage, "input_tokens_details"), jsonx.Get(usage, "output_tokens_details")
+	return canon.Usage{
+		Prompt:     dialect.Count(jsonx.Get(usage, "input_tokens")),
+		Completion: dialect.Count(jsonx.Get(usage, "output_tokens")),
+		Cached:     dialect.Count(jsonx.Get(input, "cached_tokens")),
+		CacheWrite: dialect.Count(jsonx.Get(input, "cache_write_tokens")),
+		Reasoning:  dialect.Count(jsonx.Get(output, "reasoning_tokens")),
+	}
+}
+
+// end is how a response ended: by its status, which vLLM says to be incomplete in a response.completed too (vllm.md 5); without one by
+// its details and by the event that it came in. A stop without a reason: it has not ended.
+func (r *response) end(event string) (canon.Stop, *canon.Problem) {
+	word, _ := jsonx.Text(r.status)
+	reason, _ := jsonx.Interior(jsonx.Get(r.details, "reason"))
+	if jsonx.IsNull(r.status) {
+		switch {
+		case !jsonx.IsNull(r.failure) || event == "response.failed":
+			word = "failed"
+		case reason != nil || event == "response.incomplete":
+			word = "incomplete"
+		default:
+			word = "completed"
+		}
+	}
+	if event == "response.failed" {
+		word = "failed"
+	}
+	switch word {
+	case "completed":
+		return canon.Stop{Reason: canon.StopEnd, Native: canon.Text("completed")}, nil
+	case "incomplete":
+		stop := canon.Stop{Reason: canon.StopLength, Native: reason}
+		if string(reason) == "content_filter" {
+			stop.Reason = canon.StopFilter
+		}
+		if reason == nil {
+			stop.Native = canon.Text("incomplete")
+		}
+		return stop, nil
+	case "failed":
+		if jsonx.IsNull(r.failure) {
+			return canon.Stop{}, &canon.Problem{Message: "the upstream says that the response failed, and not why"}
+		}
+		return canon.Stop{}, problemOf(r.failure)
+	case "cancelled":
+		return canon.Stop{}, &canon.Problem{Code: "server_error", Message: "the response was cancelled at the upstream"}
+	}
+	return canon.Stop{}, nil
+}
+
+// appendOutput appends the parts that an output item is: one for each content part of a message, else one (wire.md 3.2.2).
+func appendOutput(dst []canon.Part, item []byte, path string) []canon.Part {
+	names := [...]string{"type", "id", "content", "summary", "encrypted_content", "call_id", "name", "namespace", "arguments", "input"}
+	var f [len(names)][]byte
+	jsonx.GetAll(item, names[:], f[:])
+	word, _ := jsonx.Text(f[0])
+	p := canon.Part{Type: canon.UnknownPart, Raw: item, Path: path}
+	p.ItemID, _ = jsonx.Interior(f[1])
+	switch word {
+	case "message":
+		n := 0
+		for parts := jsonx.Array(f[2]); parts.Next(); n++ {
+			part := outputPart(parts.Value())
+			part.ItemID, part.Path = p.ItemID, path+".content["+strconv.Itoa(n)+"]"
+			dst = append(dst, part)
+		}
+		if n > 0 {
+			last := &dst[len(dst)-1]
+			last.Extra = extras(last.Extra, item, "id", "type", "status", "role", "content")
+		}
+		return dst
+	case "reasoning":
+		p.Type = canon.ReasoningPart
+		p.Text, p.Summary = joinTexts(f[2], ""), joinTexts(f[3], `\n\n`)
+		if p.Signature, _ = jsonx.Interior(f[4]); p.Signature != nil {
+			p.SignedBy = canon.Responses
+		}
+		p.Extra = extras(nil, item, "id", "type", "status", "content", "summary", "encrypted_content")
+	case "function_call", "custom_tool_call":
+		p.Type = canon.CallPart
+		p.Call.Custom = word == "custom_tool_call"
+		arguments, member := f[8], "arguments"
+		if p.Call.Custom {
+			arguments, member = f[9], "input"
+		}
+		if p.Call.ID, _ = jsonx.Interior(f[5]); len(p.Call.ID) == 0 {
+			p.Call.ID = p.ItemID // all that calls it
+		}
+		p.Call.Name, _ = jsonx.Interior(f[6])
+		p.Call.Namespace, _ = jsonx.Interior(f[7])
+		p.Call.Arguments, _ = jsonx.Interior(arguments)
+		p.Extra = extras(nil, item, "id", "type", "status", "call_id", "name", "namespace", member)
+	default:
+		if hostedOutput(word) {
+			p.Type = canon.HostedPart
+		}
+	}
+	return append(dst, p)
+}
+
+// outputPart is a content part of a message.
+func outputPart(raw []byte) canon.Part {
+	p := canon.Part{Type: canon.UnknownPart, Raw: raw}
+	switch word, _ := jsonx.Text(jsonx.Get(raw, "type")); word {
+	case "output_text", "text":
+		p.Type = canon.TextPart
+		p.Text, _ = jsonx.Interior(jsonx.Get(raw, "text"))
+		for it := jsonx.Array(jsonx.Get(raw, "annotations")); it.Next(); {
+			p.Cites = append(p.Cites, it.Value())
+		}
+		p.Extra = extras(nil, raw, "type", "text", "annotations", "logprobs")
+	case "refusal":
+		p.Type = canon.RefusalPart
+		p.Text, _ = jsonx.Interior(jsonx.Get(raw, "refusal"))
+		p.Extra = extras(nil, raw, "type", "refusal")
+	}
+	return p
+}
+
+// joinTexts joins the texts of an array of {"text"}, but for empty ones, with what is to stand between them; nil when there are none. One
+// text is borrowed.
+func joinTexts(raw []byte, between string) canon.Text {
+	var all canon.Text
+	n := 0
+	for it := jsonx.Array(raw); it.Next(); {
+		text, ok := jsonx.Interior(jsonx.Get(it.Value(), "text"))
+		if !ok || len(text) == 0 {
+			continue
+		}
+		if n++; n == 1 {
+			all = text[:len(text):len(text)]
+			continue
+		}
+		all = append(append(all, between...), text...)
+	}
+	return all
+}
+
+// extras are the members of an object that are neither known nor null.
+func extras(dst []canon.Member, object []byte, known ...string) []canon.Member {
+members:
+	for it := jsonx.Object(object); it.Next(); {
+		for _, word := range known {
+			if string(it.Key()) == word {
+				continue members
+			}
+		}
+		if !jsonx.IsNull(it.Value()) {
+			dst = append(dst, canon.Member{Name: it.Key(), Value: it.Value()})
+		}
+	}
+	return dst
+}
+
+// hostedOutput tells the output items of tools that the provider runs, or that clients run without having described them (wire.md 3.2.2).
+func hostedOutput(word string) bool {
+	switch word {
+	case "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call", "mcp_list_tools",
+		"mcp_approval_request", "computer_call", "computer_call_output", "local_shell_call", "local_shell_call_output", "shell_call",
+		"shell_call_output", "apply_patch_call", "apply_patch_call_output", "tool_search_call", "tool_search_output", "program",
+		"program_output", "compaction":
+		return true
+	}
+	return false
+}
+
+// knownMember tells the members of a response that are read, or that only repeat the request (wire.md 3.2.3; the penalties: vllm.md 5).
+func knownMember(word string) bool {
+	switch word {
+	case "id", "object", "created_at", "completed_at", "status", "error", "incomplete_details", "instructions", "metadata", "model", "output",
+		"output_text", "parallel_tool_calls", "temperature", "top_p", "tool_choice", "tools", "background", "conversation", "max_output_tokens",
+		"max_tool_calls", "previous_response_id", "prompt", "prompt_cache_key", "prompt_cache_retention", "reasoning", "safety_identifier",
+		"service_tier", "store", "text", "top_logprobs", "truncation", "usage", "user", "presence_penalty", "frequency_penalty":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,197 @@
+package responses
+
+import (
+	"io"
+
+	"rolltap/internal/jsonx"
+	"rolltap/rewrite/canon"
+	"rolltap/rewrite/dialect"
+	"rolltap/rewrite/fold"
+)
+
+// decoder reads the stream of a Responses upstream (wire.md 3.2.4). An item becomes a part when it is added, one of a message when its content
+// part is; items and parts that were only told whole, when they were done or in the final response, become parts then.
+type decoder struct {
+	o        dialect.Options
+	begun    bool
+	progress bool // the response.in_progress that belongs to the opening has come
+	ended    bool
+	parts    int // opened so far
+	items    map[int64]*arriving
+	order    []*arriving
+	last     *arriving
+	next     int64 // index of an item that names none
+	entries  []byte
+	whole    []canon.Part
+}
+
+func (responses) NewDecoder(o dialect.Options) dialect.Decoder {
+	return &decoder{o: o, items: map[int64]*arriving{}}
+}
+
+func (d *decoder) Finish() error {
+	if !d.ended {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+
+func (d *decoder) Frame(dst []canon.Event, name, data []byte) ([]canon.Event, error) {
+	if d.ended { // [DONE], which some send behind any stream
+		return dst, nil
+	}
+	s, ev := judge(name, data)
+	if s.Invalid {
+		return dst, notAnAnswer("the upstream sent an event that is no JSON object")
+	}
+	d.entries, d.whole = d.entries[:0], d.whole[:0]
+	switch s.Verdict {
+	case dialect.Complete:
+		return d.end(dst, ev.response, "response.completed"), nil
+	case dialect.Incomplete:
+		return d.end(dst, ev.response, "response.incomplete"), nil
+	case dialect.Failed:
+		if jsonx.KindOf(ev.response) == jsonx.KindObject {
+			return d.end(dst, ev.response, "response.failed"), nil
+		}
+		return d.fail(dst, failure(ev)), nil
+	}
+	if len(ev.kind) == 0 && !jsonx.IsNull(ev.errObj) { // an error frame as in Chat
+		return d.fail(dst, problemOf(ev.errObj)), nil
+	}
+	return d.event(dst, ev)
+}
+
+func (d *decoder) event(dst []canon.Event, ev event) ([]canon.Event, error) {
+	switch string(ev.kind) {
+	case "response.output_text.delta":
+		return d.text(dst, ev, canon.TextPart, false)
+	case "response.refusal.delta":
+		return d.text(dst, ev, canon.RefusalPart, false)
+	case "response.reasoning_text.delta", "response.reasoning.delta": // the second: Open Responses (wire.md 3.4)
+		return d.reasoning(dst, ev, ev.delta)
+	case "response.reasoning_summary_text.delta":
+		return d.summary(dst, ev, ev.delta)
+	case "response.function_call_arguments.delta", "response.custom_tool_call_input.delta":
+		return d.arguments(dst, ev, ev.delta)
+
+	case "response.output_text.done":
+		return d.text(dst, ev, canon.TextPart, true)
+	case "response.refusal.done":
+		return d.text(dst, ev, canon.RefusalPart, true)
+	case "response.reasoning_text.done", "response.reasoning.done":
+		return d.missed(dst, ev, "text", d.reasoning)
+	case "response.reasoning_summary_text.done":
+		return d.missed(dst, ev, "text", d.summary)
+	case "response.function_call_arguments.done":
+		return d.missed(dst, ev, "arguments", d.arguments)
+	case "response.custom_tool_call_input.done":
+		return d.missed(dst, ev, "input", d.arguments)
+
+	case "response.output_item.added":
+		return d.added(d.begin(dst, nil), ev)
+	case "response.output_item.done":
+		return d.itemDone(d.begin(dst, nil), ev)
+	case "response.content_part.added":
+		return d.partAdded(dst, ev)
+	case "response.content_part.done":
+		return d.partDone(dst, ev)
+	case "response.output_text.annotation.added":
+		return d.annotation(dst, ev)
+
+	case "response.created", "response.queued":
+		return d.begin(dst, ev.response), nil
+	case "response.in_progress":
+		if d.begun && d.progress {
+			return append(dst, canon.Event{Kind: canon.Ping}), nil
+		}
+		d.progress = true
+		return d.begin(dst, ev.response), nil
+	}
+	return dst, nil // progress of hosted tools, keep-alives and what nobody knows yet
+}
+
+// begin begins the answer, unless it has begun; a server may have left out response.created.
+func (d *decoder) begin(dst []canon.Event, response []byte) []canon.Event {
+	if d.begun {
+		return dst
+	}
+	r := readResponse(response)
+	return d.start(dst, &r)
+}
+
+func (d *decoder) start(dst []canon.Event, r *response) []canon.Event {
+	d.begun = true
+	e := canon.Event{Kind: canon.Start, Usage: readUsage(r.usage)}
+	e.ID, e.Model, e.Created = r.head()
+	return append(dst, e)
+}
+
+// fail ends the answer. Before its beginning nothing is begun: the failure may still become an ordinary error answer.
+func (d *decoder) fail(dst []canon.Event, p *canon.Problem) []canon.Event {
+	d.ended = true
+	return append(dst, canon.Event{Kind: canon.Fail, Problem: p})
+}
+
+// failure reads an error event: its members stand at the top, some nest them.
+func failure(ev event) *canon.Problem {
+	if !jsonx.IsNull(ev.errObj) {
+		return problemOf(ev.errObj)
+	}
+	p := readProblem(ev.object)
+	if p.Type == "error" { // the type of the event
+		p.Type = ""
+	}
+	p.Status = dialect.ErrorStatus(ev.code, nil)
+	settle(p)
+	return p
+}
+
+// end takes the terminal event, and from the response in it what no event told.
+func (d *decoder) end(dst []canon.Event, response []byte, kind string) []canon.Event {
+	r := readResponse(response)
+	stop, problem := r.end(kind)
+	if problem != nil {
+		return d.fail(dst, problem)
+	}
+	if !d.begun {
+		dst = d.start(dst, &r)
+	}
+	d.ended = true
+	index := int64(0)
+	for items := jsonx.Array(r.output); items.Next(); index++ {
+		it := d.items[index]
+		if it == nil {
+			it = d.item(index)
+		}
+		if !it.done {
+			dst = d.finish(dst, it, items.Value())
+		}
+	}
+	for _, it := range d.order {
+		if !it.done {
+			dst = d.finish(dst, it, nil)
+		}
+	}
+	if jsonx.KindOf(r.usage) == jsonx.KindObject {
+		dst = append(dst, canon.Event{Kind: canon.Counted, Usage: readUsage(r.usage)})
+	}
+	if stop.Reason == 0 { // the status says that it goes on, the event that it does not
+		stop = canon.Stop{Reason: canon.StopEnd, Native: canon.Text("completed")}
+		if kind == "response.incomplete" {
+			stop = canon.Stop{Reason: canon.StopLength, Native: canon.Text("incomplete")}
+		}
+	}
+	return append(dst, canon.Event{Kind: canon.Ended, Stop: stop})
+}
+
+// entriesOf are logprobs as a canonical delta has them, nil none.
+func (d *decoder) entriesOf(raw []byte) canon.Raw {
+	if fold.Blank(raw) || raw[0] != '[' {
+		return nil
+	}
+	from := len(d.entries)
+	d.entries = append(d.entries, '[')
+	d.entries = append(appendChatEntries(d.entries, raw), ']')
+	return d.entries[from:len(d.entries):len(d.entries)]
+}

@@ -1,0 +1,191 @@
+package responses
+
+import (
+	"bytes"
+	"strconv"
+
+	"rolltap/internal/jsonx"
+	"rolltap/rewrite/canon"
+	"rolltap/rewrite/dialect"
+)
+
+// object is the response object that a client is given: once in a unary answer, several times in a stream, each time with more in it
+// (wire.md 3.2.3).
+type object struct {
+	o      dialect.Options
+	asked  *canon.Request
+	echo   []byte // what the object repeats of the request, made once: requests of agents have 60 KiB
+	items  []spoken
+	places []int // of the parts, in items; notSaid for one that the client cannot be told
+	usage  canon.Usage
+}
+
+const notSaid = -1
+
+func newObject(asked *canon.Request, o dialect.Options) object {
+	if asked == nil {
+		asked = new(canon.Request)
+	}
+	return object{o: o, asked: asked, usage: canon.NoUsage()}
+}
+
+// outcome is how a response stands.
+type outcome struct {
+	status string // in_progress, completed, incomplete, failed
+	reason string // why it is incomplete, "" null
+	failed *canon.Problem
+	again  bool // in progress, and items were told of already
+}
+
+// outcomeOf tells a stop in the words of this dialect (dialects.md 1.10). No word says that the provider paused its turn.
+func outcomeOf(reason canon.StopReason) outcome {
+	switch reason {
+	case canon.StopLength, canon.StopContext:
+		return outcome{status: "incomplete", reason: "max_output_tokens"}
+	case canon.StopFilter:
+		return outcome{status: "incomplete", reason: "content_filter"}
+	case canon.StopPause:
+		return outcome{status: "incomplete"}
+	}
+	return outcome{status: "completed"}
+}
+
+// append appends the object. While it is in progress it tells nothing that only the end knows: no output, no usage.
+func (b *object) append(dst []byte, how outcome) []byte {
+	dst = append(dst, `{"id":"resp_`...)
+	dst = append(dst, b.o.ID...)
+	dst = append(dst, `","object":"response","created_at":`...)
+	dst = strconv.AppendInt(dst, b.o.Created, 10)
+	dst = append(dst, `,"status":"`...)
+	dst = append(dst, how.status...)
+	dst = append(dst, `","error":`...)
+	dst = appendFailure(dst, how.failed)
+	dst = append(dst, `,"incomplete_details":`...)
+	if how.reason == "" {
+		dst = append(dst, "null"...)
+	} else {
+		dst = append(dst, `{"reason":"`...)
+		dst = append(dst, how.reason...)
+		dst = append(dst, `"}`...)
+	}
+	if b.echo == nil {
+		b.echo = appendEcho(nil, b.asked)
+	}
+	dst = append(dst, b.echo...)
+	if how.again { // an empty output would take back what an accumulator has (openai-go)
+		return append(dst, `,"usage":null}`...)
+	}
+	dst = append(dst, `,"output":[`...)
+	if how.status == "in_progress" {
+		return append(dst, `],"usage":null}`...)
+	}
+	for i := range b.items {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		status := "completed"
+		if !b.items[i].closed {
+			status = "incomplete"
+		}
+		dst = b.items[i].append(dst, status)
+	}
+	dst = append(dst, `],"usage":`...)
+	dst = appendUsage(dst, b.usage)
+	return append(dst, '}')
+}
+
+// appendFailure appends the error member. Clients act on the codes that they know (dialects.md 2.2.3), so the words of others become the
+// nearest of the two that say by whose fault it was.
+func appendFailure(dst []byte, p *canon.Problem) []byte {
+	if p == nil {
+		return append(dst, "null"...)
+	}
+	dst = append(dst, `{"code":"`...)
+	dst = append(dst, failureCode(p)...)
+	dst = append(dst, `","message":`...)
+	dst = jsonx.AppendString(dst, p.Message)
+	return append(dst, '}')
+}
+
+func failureCode(p *canon.Problem) string {
+	switch p.Code {
+	case "server_error", "rate_limit_exceeded", "invalid_prompt", "data_residency_mismatch", "bio_policy", "cyber_policy", "vector_store_timeout",
+		"context_length_exceeded", "insufficient_quota", "usage_not_included", "server_is_overloaded", "slow_down":
+		return p.Code
+	}
+	switch {
+	case p.Status == 429:
+		return "rate_limit_exceeded"
+	case p.Status >= 400 && p.Status < 500 && p.Status != 408 && p.Status != 409:
+		return "invalid_prompt"
+	}
+	return "server_error"
+}
+
+// appendUsage: all counts are integers, unknown ones 0, or Codex cannot read the event and opencode never ends (dialects.md 1.11,
+// harness.md 2.11).
+func appendUsage(dst []byte, u canon.Usage) []byte {
+	dst = append(dst, `{"input_tokens":`...)
+	dst = strconv.AppendInt(dst, max(u.Prompt, 0), 10)
+	dst = append(dst, `,"input_tokens_details":{"cached_tokens":`...)
+	dst = strconv.AppendInt(dst, max(u.Cached, 0), 10)
+	if u.CacheWrite >= 0 {
+		dst = append(dst, `,"cache_write_tokens":`...)
+		dst = strconv.AppendInt(dst, u.CacheWrite, 10)
+	}
+	dst = append(dst, `},"output_tokens":`...)
+	dst = strconv.AppendInt(dst, max(u.Completion, 0), 10)
+	dst = append(dst, `,"output_tokens_details":{"reasoning_tokens":`...)
+	dst = strconv.AppendInt(dst, max(u.Reasoning, 0), 10)
+	dst = append(dst, `},"total_tokens":`...)
+	dst = strconv.AppendInt(dst, max(u.Prompt, 0)+max(u.Completion, 0), 10)
+	return append(dst, '}')
+}
+
+// appendEcho appends the members that repeat the request, as the client sent them (dialects.md 1.4): `,"background":false,…`. Where it sent
+// none they say what the API's own default is, or null where the upstream decides.
+func appendEcho(dst []byte, asked *canon.Request) []byte {
+	members := [...]struct{ name, absent string }{
+		{"background", "false"}, {"instructions", "null"}, {"max_output_tokens", "null"}, {"max_tool_calls", "null"}, {"metadata", "{}"},
+		{"parallel_tool_calls", "true"}, {"previous_response_id", "null"}, {"prompt_cache_key", "null"},
+		{"reasoning", `{"effort":null,"summary":null}`}, {"safety_identifier", "null"}, {"service_tier", `"auto"`}, {"store", "true"},
+		{"temperature", "null"}, {"text", `{"format":{"type":"text"}}`}, {"tool_choice", `"auto"`}, {"tools", "[]"}, {"top_logprobs", "null"},
+		{"top_p", "null"}, {"truncation", `"disabled"`}, {"user", "null"},
+	}
+	var names [len(members)]string
+	var sent [len(members)][]byte
+	for i := range members {
+		names[i] = members[i].name
+	}
+	if asked.From == canon.Responses {
+		jsonx.GetAll(asked.Body, names[:], sent[:])
+	}
+	dst = append(dst, `,"model":"`...)
+	dst = append(dst, asked.Model...)
+	dst = append(dst, '"')
+	for i := range members {
+		dst = append(dst, `,"`...)
+		dst = append(dst, members[i].name...)
+		dst = append(dst, `":`...)
+		if jsonx.IsNull(sent[i]) {
+			dst = append(dst, members[i].absent...)
+		} else {
+			dst = appendLine(dst, sent[i])
+		}
+	}
+	return dst
+}
+
+// appendLine appends a raw value without the line ends that it may have between its tokens, which would tear an event apart.
+func appendLine(dst, raw []byte) []byte {
+	if bytes.IndexByte(raw, '\n') < 0 && bytes.IndexByte(raw, '\r') < 0 {
+		return append(dst, raw...)
+	}
+	var c jsonx.Compactor
+	before := len(dst)
+	dst, err := c.Append(dst, raw)
+	if err != nil {
+		return append(dst[:before], "null"...) // never: raw values are valid
+	}
+	return dst
+}

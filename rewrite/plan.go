@@ -15,7 +15,7 @@ const (
 	Opaque Plan = iota
 	// PassThrough is a model call in a dialect of the upstream: every byte passes, a copy is watched and recorded.
 	PassThrough
-	// Translate is a call in a dialect that the upstream does not speak. Nothing may pass as it is; until translation exists it is refused.
+	// Translate is a call in a dialect that the upstream does not speak. Nothing passes as it is.
 	Translate
 )
 

@@ -1,0 +1,164 @@
+package rewrite
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"rolltap/internal/jsonx"
+	"rolltap/rewrite/canon"
+)
+
+// PolicyFromJSON reads the `rewrite:` mapping of a configuration, given as a JSON object, over the defaults. Null is as good as absent. It
+// joins what it does not understand, each with its key; what the values mean is judged by Validate, once the key file has been read.
+func PolicyFromJSON(obj []byte) (Policy, error) {
+	p := DefaultPolicy()
+	if !jsonx.Valid(obj) || jsonx.KindOf(obj) != jsonx.KindObject {
+		return p, errors.New("rewrite: is no mapping")
+	}
+	words := p.words()
+	var bad []error
+	for it := jsonx.Object(obj); it.Next(); {
+		key, value := string(jsonx.AppendUnquoted(nil, it.Key())), it.Value()
+		if jsonx.IsNull(value) {
+			if !p.has(key) {
+				bad = append(bad, fmt.Errorf("rewrite.%s: unknown key", key))
+			}
+			continue
+		}
+		var err error
+		if i := slices.IndexFunc(words, func(k wordKey) bool { return k.name == key }); i >= 0 {
+			err = setWord(words[i].value, value)
+		} else {
+			err = p.set(key, value)
+		}
+		if err != nil {
+			bad = append(bad, fmt.Errorf("rewrite.%s: %w", key, err))
+		}
+	}
+	return p, errors.Join(bad...)
+}
+
+// has tells whether there is a key of that name.
+func (p *Policy) has(key string) bool {
+	if slices.ContainsFunc(p.words(), func(k wordKey) bool { return k.name == key }) {
+		return true
+	}
+	var scratch Policy
+	return !errors.Is(scratch.set(key, []byte("null")), errUnknownKey)
+}
+
+var errUnknownKey = errors.New("unknown key")
+
+// set sets a key that is no word.
+func (p *Policy) set(key string, value []byte) error {
+	switch key {
+	case "extra_body":
+		return setObject(&p.ExtraBody, value)
+	case "override":
+		return setObject(&p.Override, value)
+	case "metadata_extras":
+		return setBool(&p.MetadataExtras, value)
+	case "chat_extensions":
+		return setBool(&p.ChatExtensions, value)
+	case "default_max_tokens":
+		return setInt(&p.DefaultMaxTokens, value)
+	case "thinking_budget_tokens":
+		return setInt(&p.ThinkingBudgetTokens, value)
+	case "max_tokens_limit":
+		if s, ok := jsonx.Text(value); ok && s == "auto" {
+			p.MaxTokensLimit = autoLimit
+			return nil
+		}
+		if n, ok := jsonx.Int(value); !ok || n < 0 {
+			return errors.New("is neither auto nor an integer of 0 or more")
+		}
+		return setInt(&p.MaxTokensLimit, value)
+	case "reasoning_seal_key_file":
+		return setWord(&p.SealKeyFile, value)
+	case "sampling":
+		return p.setSampling(value)
+	}
+	return errUnknownKey
+}
+
+func (p *Policy) setSampling(value []byte) error {
+	if jsonx.KindOf(value) != jsonx.KindArray {
+		return errors.New("is no list")
+	}
+	p.Sampling = nil
+	var bad []error
+	for it, i := jsonx.Array(value), 0; it.Next(); i++ {
+		rule := SamplingRule{Action: "error"}
+		if jsonx.KindOf(it.Value()) != jsonx.KindObject {
+			bad = append(bad, fmt.Errorf("entry %d is no mapping", i))
+			continue
+		}
+		for m := jsonx.Object(it.Value()); m.Next(); {
+			var err error
+			switch key := string(jsonx.AppendUnquoted(nil, m.Key())); key {
+			case "model":
+				err = setWord(&rule.Model, m.Value())
+			case "action":
+				err = setWord(&rule.Action, m.Value())
+			case "forbid":
+				err = setWords(&rule.Forbid, m.Value())
+			default:
+				err = errUnknownKey
+			}
+			if err != nil {
+				bad = append(bad, fmt.Errorf("entry %d: %s: %w", i, jsonx.AppendUnquoted(nil, m.Key()), err))
+			}
+		}
+		p.Sampling = append(p.Sampling, rule)
+	}
+	return errors.Join(bad...)
+}
+
+func setWord(to *string, value []byte) error {
+	s, ok := jsonx.Text(value)
+	if !ok {
+		return errors.New("is no string")
+	}
+	*to = s
+	return nil
+}
+
+func setWords(to *[]string, value []byte) error {
+	if jsonx.KindOf(value) != jsonx.KindArray {
+		return errors.New("is no list of strings")
+	}
+	for it := jsonx.Array(value); it.Next(); {
+		s, ok := jsonx.Text(it.Value())
+		if !ok {
+			return errors.New("is no list of strings")
+		}
+		*to = append(*to, s)
+	}
+	return nil
+}
+
+func setBool(to *bool, value []byte) error {
+	if jsonx.KindOf(value) != jsonx.KindBool {
+		return errors.New("is neither true nor false")
+	}
+	*to = jsonx.Truthy(value)
+	return nil
+}
+
+func setInt(to *int64, value []byte) error {
+	n, ok := jsonx.Int(value)
+	if !ok {
+		return errors.New("is no integer")
+	}
+	*to = n
+	return nil
+}
+
+func setObject(to *canon.Raw, value []byte) error {
+	if jsonx.KindOf(value) != jsonx.KindObject {
+		return errors.New("is no mapping")
+	}
+	*to = slices.Clone(value)
+	return nil
+}

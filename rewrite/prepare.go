@@ -1,0 +1,308 @@
+package rewrite
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"rolltap/internal/jsonx"
+	"rolltap/rewrite/canon"
+)
+
+// preparation is one request on its way to an upstream of another dialect.
+type preparation struct {
+	p     *Policy
+	r     *canon.Request
+	to    canon.Dialect
+	c     Call
+	l     *canon.Losses
+	names *toolNames
+
+	dropped []canon.Tool // tools that the policy has taken away
+}
+
+// prepare makes of r what the policy lets an upstream of dialect to see, before that dialect encodes it. The slices of r are replaced and
+// never written to, so that whoever holds a copy of the request keeps what the client asked for. An error is a *canon.Problem, and r is then
+// of no use. The names are nil when every tool is called by its own; a request to an upstream of its own dialect is left alone.
+func (p *Policy) prepare(r *canon.Request, to canon.Dialect, c Call, l *canon.Losses) (*toolNames, error) {
+	if to == r.From {
+		return nil, nil
+	}
+	x := &preparation{p: p, r: r, to: to, c: c, l: l}
+	r.Messages = slices.Clone(r.Messages)
+	x.billing()
+	x.lateSystem()
+	if err := x.tools(); err != nil {
+		return nil, err
+	}
+	if err := x.history(); err != nil {
+		return nil, err
+	}
+	x.metadata()
+	x.maxTokens()
+	x.thinking()
+	if err := x.sampling(); err != nil {
+		return nil, err
+	}
+	if !x.names.needed() {
+		return nil, nil
+	}
+	return x.names, nil
+}
+
+// billing takes Claude Code's first system block away: it changes from call to call, which costs the upstream's prefix cache the whole
+// prompt (harness.md 3).
+func (x *preparation) billing() {
+	if x.p.BillingLine != "strip" || x.r.From != canon.Messages || len(x.r.Messages) == 0 {
+		return
+	}
+	m := &x.r.Messages[0]
+	if m.Role != canon.System || len(m.Parts) == 0 || m.Parts[0].Type != canon.TextPart {
+		return
+	}
+	const mark = "x-anthropic-billing-header"
+	first := &m.Parts[0]
+	if !bytes.HasPrefix(first.Text, []byte(mark)) {
+		return
+	}
+	at := first.Path
+	if at == "" {
+		at = m.Path
+	}
+	x.l.Add(lostAt(at, mark), canon.ByPolicy)
+	if end := bytes.Index(first.Text, []byte(`\n`)); m.Plain && end >= 0 {
+		// A system text that somebody made one string of: the line, not the text.
+		m.Parts = slices.Clone(m.Parts)
+		m.Parts[0].Text = first.Text[end+len(`\n`):]
+		return
+	}
+	if m.Parts = m.Parts[1:]; len(m.Parts) == 0 {
+		x.r.Messages = x.r.Messages[1:]
+	}
+}
+
+// lateSystem settles system and developer messages behind the first other message (dialects.md 1.3.5). A Responses upstream takes them where
+// they are, unless they are to be merged.
+func (x *preparation) lateSystem() {
+	all := x.r.Messages
+	lead := 0
+	for lead < len(all) && isSystem(&all[lead]) {
+		lead++
+	}
+	if x.p.LateSystem == "merge" {
+		rest := all[lead:]
+		if !slices.ContainsFunc(rest, func(m canon.Message) bool { return isSystem(&m) }) {
+			return
+		}
+		merged := make([]canon.Message, 0, len(all))
+		merged = append(merged, all[:lead]...)
+		for i := range rest {
+			if isSystem(&rest[i]) {
+				merged = append(merged, rest[i])
+			}
+		}
+		for i := range rest {
+			if !isSystem(&rest[i]) {
+				merged = append(merged, rest[i])
+			}
+		}
+		x.r.Messages = merged
+		return
+	}
+	if x.to == canon.Responses {
+		return
+	}
+	role := canon.User
+	if x.p.LateSystem == "system" {
+		role = canon.System
+	}
+	for i := lead; i < len(all); i++ {
+		if m := &all[i]; isSystem(m) && m.Role != role {
+			m.Role = role
+			x.l.Add(m.Path+".role", canon.ByPolicy)
+		}
+	}
+}
+
+func isSystem(m *canon.Message) bool { return m.Role == canon.System || m.Role == canon.Developer }
+
+// maxTokens clamps to what the upstream can do; vLLM refuses more (harness.md 2.13).
+func (x *preparation) maxTokens() {
+	limit := x.p.MaxTokensLimit
+	if limit == autoLimit {
+		limit = x.c.MaxModelLen
+	}
+	if limit <= 0 {
+		return
+	}
+	asked := x.r.Params[canon.ParamMaxTokens]
+	if asked == nil {
+		if x.to == canon.Messages && x.p.DefaultMaxTokens > limit {
+			x.r.Params[canon.ParamMaxTokens] = appendInt(limit)
+		}
+		return
+	}
+	if n, ok := jsonx.Int(asked); ok && n > limit {
+		x.r.Params[canon.ParamMaxTokens] = appendInt(limit)
+		x.l.Add(x.maxTokensName(), canon.ByPolicy)
+	}
+}
+
+// maxTokensName is how the client calls it.
+func (x *preparation) maxTokensName() string {
+	switch {
+	case x.r.From == canon.Responses:
+		return "max_output_tokens"
+	case x.r.From == canon.Chat && !jsonx.IsNull(jsonx.Get(x.r.Body, "max_completion_tokens")):
+		return "max_completion_tokens"
+	}
+	return "max_tokens"
+}
+
+func appendInt(n int64) canon.Raw { return fmt.Appendf(nil, "%d", n) }
+
+// minBudget is the least thinking budget that Messages upstreams take (wire.md 1.9).
+const minBudget = 1024
+
+// thinking takes the client's wishes away, or makes them fit.
+func (x *preparation) thinking() {
+	t := &x.r.Thinking
+	silent := t.Mode == 0 && t.Effort == nil && t.Budget == nil
+	if x.p.Thinking == "off" {
+		if !silent || t.Summary != nil {
+			x.l.Add(x.thinkingPath(), canon.ByPolicy)
+		}
+		*t = canon.Thinking{Display: t.Display}
+		return
+	}
+	if silent && x.to == canon.Messages && x.p.ThinkingBudgetTokens > 0 {
+		t.Mode, t.Budget = canon.ThinkingOn, appendInt(x.p.ThinkingBudgetTokens)
+	}
+	budget, ok := jsonx.Int(t.Budget)
+	most, known := jsonx.Int(x.r.Params[canon.ParamMaxTokens])
+	if !known && x.r.Params[canon.ParamMaxTokens] == nil && x.to == canon.Messages {
+		most, known = x.p.DefaultMaxTokens, true
+	}
+	if !ok || !known || budget < most {
+		return
+	}
+	if !silent {
+		x.l.Add(x.budgetPath(), canon.ByPolicy)
+	}
+	if budget = most - 1; budget < 1 || x.to == canon.Messages && budget < minBudget {
+		t.Budget = nil
+		if t.Mode == canon.ThinkingOn && t.Effort == nil {
+			t.Mode = 0
+		}
+		return
+	}
+	t.Budget = appendInt(budget)
+}
+
+// metadata takes from what a Messages upstream has no place for the texts that mergeExtras makes members of: they are not lost. Others are
+// sent the metadata as it is.
+func (x *preparation) metadata() {
+	m := x.r.Params[canon.ParamMetadata]
+	if m == nil || !x.p.MetadataExtras || x.to != canon.Messages {
+		return
+	}
+	rest := DropMember(DropMember(m, "extra_body"), templateArgs)
+	if members := jsonx.Object(rest); !members.Next() {
+		rest = nil
+	}
+	x.r.Params[canon.ParamMetadata] = rest
+}
+
+// thinkingPath is where the client has said what it wants of reasoning.
+func (x *preparation) thinkingPath() string {
+	switch {
+	case x.r.Thinking.Path != "":
+		return x.r.Thinking.Path
+	case x.r.From == canon.Chat:
+		return "reasoning_effort"
+	}
+	return x.reasoningName("thinking")
+}
+
+// budgetPath is where it has set a budget.
+func (x *preparation) budgetPath() string {
+	switch x.r.From {
+	case canon.Messages:
+		return "thinking.budget_tokens"
+	case canon.Chat:
+		return "thinking_token_budget"
+	}
+	return lostAt(x.r.Thinking.Path, "budget_tokens")
+}
+
+// sampling refuses or takes away what some models do not take.
+func (x *preparation) sampling() error {
+	if x.to != canon.Messages {
+		return nil
+	}
+	model := x.c.Model
+	if model == "" {
+		model = plainText(x.r.Model)
+	}
+	return x.p.eachForbidden(model, func(name string) bool {
+		if i, ok := paramOf(name); ok {
+			return x.r.Params[i] != nil
+		}
+		return slices.ContainsFunc(x.r.Extra, func(m canon.Member) bool { return plainText(m.Name) == name })
+	}, func(name string) {
+		if i, ok := paramOf(name); ok {
+			x.r.Params[i] = nil
+		} else {
+			kept := slices.Clone(x.r.Extra)
+			x.r.Extra = slices.DeleteFunc(kept, func(m canon.Member) bool { return plainText(m.Name) == name })
+		}
+		x.l.Add(name, canon.ByPolicy)
+	})
+}
+
+// eachForbidden applies the sampling rules for a model to a request that has some members, and can drop them.
+func (p *Policy) eachForbidden(model string, has func(name string) bool, drop func(name string)) error {
+	for i := range p.Sampling {
+		rule := &p.Sampling[i]
+		if !containsFold(model, rule.Model) {
+			continue
+		}
+		var found []string
+		for _, name := range rule.Forbid {
+			if has(name) {
+				found = append(found, name)
+			}
+		}
+		if len(found) == 0 {
+			continue
+		}
+		if rule.Action == "error" {
+			return canon.Unsupported(found[0], "the model "+rule.Model+" does not take "+joinAnd(found))
+		}
+		for _, name := range found {
+			drop(name)
+		}
+	}
+	return nil
+}
+
+// paramOf is the parameter that a Messages request has under that name.
+func paramOf(name string) (canon.Param, bool) {
+	switch name {
+	case "temperature":
+		return canon.ParamTemperature, true
+	case "top_p":
+		return canon.ParamTopP, true
+	case "top_k":
+		return canon.ParamTopK, true
+	case "service_tier":
+		return canon.ParamServiceTier, true
+	case "context_management":
+		return canon.ParamContextManagement, true
+	case "container":
+		return canon.ParamContainer, true
+	case "mcp_servers":
+		return canon.ParamMCPServers, true
+	}
+	return 0, false
+}

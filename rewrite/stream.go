@@ -1,0 +1,295 @@
+package rewrite
+
+import (
+	"errors"
+	"io"
+
+	"rolltap/rewrite/canon"
+	"rolltap/rewrite/dialect"
+	"rolltap/rewrite/sse"
+)
+
+// Stream translates an answer as it arrives: bytes of the upstream's stream are pushed, and the frames that they make for the client are
+// taken at once. For a client that wants no stream it adds up the answer. It belongs to one goroutine at a time.
+type Stream struct {
+	t     *Translation
+	split sse.Splitter
+	dec   dialect.Decoder
+	enc   dialect.Encoder // nil: the client wants no stream
+	chain chain
+	order *canon.Sequencer // nil: parts may overlap
+	whole canon.Folder     // of a client that wants no stream
+
+	decoded, filtered, ordered []canon.Event
+	out                        []byte
+
+	fold    dialect.Folder // of the upstream's side, for the record; nil once given up
+	folded  int64          // bytes that went into it
+	maxFold int64
+	summary dialect.Summary
+
+	opened  bool // the client was given something
+	content bool
+	ended   bool // the terminal event, or the failure
+	problem *canon.Problem
+	invalid bool // problem is that a frame could not be understood
+}
+
+// NewStream begins to translate a stream. What the upstream says is folded for the record until it is longer than maxFold bytes.
+func (t *Translation) NewStream(maxFold int64) *Stream {
+	s := &Stream{t: t, dec: t.upstream.NewDecoder(t.options()), chain: t.chain(), maxFold: maxFold}
+	s.summary.Usage = canon.NoUsage()
+	if t.asked.Stream {
+		s.enc = t.client.NewEncoder(t.asked, t.options())
+		if !s.enc.Overlap() {
+			s.order = new(canon.Sequencer)
+		}
+	}
+	if maxFold > 0 {
+		s.fold = t.upstream.NewFolder()
+	}
+	return s
+}
+
+// Push takes the next bytes of the upstream's stream and returns the client's frames that they make, valid until the next call. Behind the
+// end nothing is looked at. When a failure comes before anything was given to the client there are no frames: Failed has it.
+func (s *Stream) Push(p []byte) []byte {
+	s.out = s.out[:0]
+	if s.ended {
+		return nil
+	}
+	s.split.Push(p)
+	var ev sse.Event
+	for !s.ended && s.split.Next(&ev) {
+		s.frame(&ev)
+	}
+	if s.ended {
+		s.split = sse.Splitter{}
+	}
+	return s.out
+}
+
+// Finish tells that the upstream's stream has ended cleanly. It returns the last frames; without the dialect's own end there is a failure.
+func (s *Stream) Finish() []byte {
+	s.out = s.out[:0]
+	if s.ended {
+		return nil
+	}
+	var ev sse.Event
+	if s.split.Finish(&ev) {
+		s.frame(&ev)
+	}
+	if s.ended {
+		return s.out
+	}
+	if err := s.dec.Finish(); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		s.misunderstood(err)
+	}
+	return s.out
+}
+
+// Ended tells whether the stream has had its end, good or bad: only then is a clean end of the upstream's body one.
+func (s *Stream) Ended() bool { return s.ended }
+
+// Opened tells whether the client was given something.
+func (s *Stream) Opened() bool { return s.opened }
+
+// Failed is the failure that ended the stream, nil when there was none.
+func (s *Stream) Failed() *canon.Problem { return s.problem }
+
+// Misunderstood tells that Failed is no error of the upstream: it sent something that is not its dialect.
+func (s *Stream) Misunderstood() bool { return s.invalid }
+
+// Content tells whether a content, tool or reasoning delta was translated.
+func (s *Stream) Content() bool { return s.content }
+
+// KeepAlive returns what keeps a waiting client there; it opens a stream that has not begun.
+func (s *Stream) KeepAlive() []byte {
+	s.out = s.out[:0]
+	if s.enc != nil && !s.ended {
+		s.opened = true
+		s.out = s.enc.AppendKeepAlive(s.out)
+	}
+	return s.out
+}
+
+// Fail ends the stream with a failure that the upstream did not tell itself, and returns the failure event.
+func (s *Stream) Fail(p *canon.Problem) []byte {
+	s.out = s.out[:0]
+	s.fail(p)
+	return s.out
+}
+
+// Whole translates an answer that came whole although the client wants a stream.
+func (s *Stream) Whole(body []byte) ([]byte, error) {
+	s.out = s.out[:0]
+	a, err := s.t.read(body)
+	if err == nil {
+		err = s.replay(a)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.summary = s.t.upstream.ReadResponse(body)
+	return s.out, nil
+}
+
+// Answer is the answer for a client that wants no stream, of a stream that Ended without a failure.
+func (s *Stream) Answer() ([]byte, error) { return s.t.append(s.whole.Answer()) }
+
+// AppendUpstream appends what the upstream said so far as one unary answer of its dialect, or nothing when nothing was said, or too much.
+func (s *Stream) AppendUpstream(dst []byte) []byte {
+	if s.fold == nil {
+		return dst
+	}
+	return s.fold.AppendResponse(dst)
+}
+
+// Summary tells what the upstream said in a few words.
+func (s *Stream) Summary() dialect.Summary {
+	if s.fold == nil {
+		return s.summary
+	}
+	return s.fold.Summary()
+}
+
+// Turn is the empty turn that stands for the failure by policy, see Translation.Problem; nil when there is none.
+func (s *Stream) Turn() []byte { return s.t.emptyTurn(s.problem) }
+
+// frame translates one event of the upstream.
+func (s *Stream) frame(ev *sse.Event) {
+	if s.folded += ev.End - ev.Start; s.fold != nil && (ev.Oversized || s.folded > s.maxFold) {
+		s.summary, s.fold = s.fold.Summary(), nil
+	}
+	if ev.Oversized {
+		s.misunderstood(errOversized)
+		return
+	}
+	if s.fold != nil {
+		s.fold.Event(ev.Name, ev.Data)
+	}
+	var err error
+	if s.decoded, err = s.dec.Frame(s.decoded[:0], ev.Name, ev.Data); err != nil {
+		s.misunderstood(err)
+		return
+	}
+	for i := range s.decoded {
+		if err := s.event(&s.decoded[i]); err != nil {
+			s.misunderstood(err)
+		}
+		if s.ended {
+			return
+		}
+	}
+}
+
+var errOversized = errors.New("an event is too large")
+
+// event takes an event of the upstream through the filters to the client.
+func (s *Stream) event(e *canon.Event) error {
+	var err error
+	if s.filtered, err = s.chain.run(s.filtered[:0], e); err != nil {
+		return err
+	}
+	for i := range s.filtered {
+		e := &s.filtered[i]
+		if s.order == nil {
+			if err := s.emit(e); err != nil {
+				return err
+			}
+			continue
+		}
+		if s.ordered, err = s.order.Next(s.ordered[:0], e); err != nil {
+			return err
+		}
+		for j := range s.ordered {
+			if err := s.emit(&s.ordered[j]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// emit gives an event to the client.
+func (s *Stream) emit(e *canon.Event) error {
+	switch e.Kind {
+	case canon.Fail:
+		s.fail(e.Problem)
+		return nil
+	case canon.Ended:
+		s.ended = true
+	case canon.Delta:
+		s.content = true
+	case canon.Ping:
+		if !s.opened {
+			return nil // a ping opens nothing: whatever comes first may still be an error with its own status
+		}
+	}
+	if s.enc == nil {
+		return s.whole.Event(e)
+	}
+	s.opened = true
+	s.out = s.enc.Append(s.out, e)
+	return nil
+}
+
+func (s *Stream) misunderstood(err error) {
+	s.invalid = true
+	s.fail(&canon.Problem{Status: 502, Code: CodeUpstreamInvalid, Message: "the upstream sent something that is not its dialect: " + err.Error()})
+}
+
+func (s *Stream) fail(p *canon.Problem) {
+	if s.ended {
+		return
+	}
+	s.ended, s.problem = true, p
+	if s.opened && s.enc != nil {
+		s.out = s.enc.Append(s.out, &canon.Event{Kind: canon.Fail, Problem: p})
+	}
+}
+
+// replay gives a whole answer to the client.
+func (s *Stream) replay(a *canon.Answer) error {
+	return a.Replay(s.event)
+}
+
+func (t *Translation) chain() chain {
+	return chain{filters: t.policy.filters(t.asked, t.names, &t.losses)}
+}
+
+// chain is the filters between the decoder and the client's order of events.
+type chain struct {
+	filters []filter
+	spare   [2][]canon.Event
+}
+
+// run takes one event through all filters and appends what comes out.
+func (c *chain) run(dst []canon.Event, e *canon.Event) ([]canon.Event, error) {
+	switch len(c.filters) {
+	case 0:
+		return append(dst, *e), nil
+	case 1:
+		return c.filters[0].next(dst, e)
+	}
+	var err error
+	in := append(c.spare[0][:0], *e)
+	for i, f := range c.filters {
+		last := i == len(c.filters)-1
+		out := c.spare[(i+1)%2][:0]
+		if last {
+			out = dst
+		}
+		for j := range in {
+			if out, err = f.next(out, &in[j]); err != nil {
+				return dst, err
+			}
+		}
+		c.spare[i%2] = in[:0]
+		if last {
+			return out, nil
+		}
+		in = out
+	}
+	return dst, nil
+}

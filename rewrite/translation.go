@@ -1,0 +1,222 @@
+package rewrite
+
+import (
+	"rolltap/internal/jsonx"
+	"rolltap/rewrite/canon"
+	"rolltap/rewrite/dialect"
+)
+
+// Translation is one exchange between a client and an upstream that speak different dialects: the request is translated once, then the
+// answer, whole or as a Stream. It belongs to one goroutine at a time.
+type Translation struct {
+	client, upstream dialect.Dialect
+	policy           *Policy
+	call             Call
+	losses           canon.Losses
+	asked            *canon.Request // the client's wishes; nil until Request has succeeded
+	names            *toolNames
+}
+
+// NewTranslation begins a translation. The policy is not changed as long as it lasts.
+func NewTranslation(client, upstream dialect.Dialect, p *Policy, c Call) *Translation {
+	return &Translation{client: client, upstream: upstream, policy: p, call: c}
+}
+
+// Request translates the client's request. The error is a *canon.Problem that names the field at fault; nothing may be sent upstream then.
+// The body is borrowed for the life of the Translation.
+func (t *Translation) Request(body []byte) ([]byte, error) {
+	if err := checkObject(body); err != nil {
+		return nil, err
+	}
+	asked, err := t.client.ReadCall(body, t.options())
+	if err != nil {
+		return nil, err
+	}
+	metadata := asked.Params[canon.ParamMetadata]
+	sent := *asked // what is sent is changed, not what was asked for
+	if t.call.Model != "" {
+		quoted := jsonx.AppendString(nil, t.call.Model)
+		sent.Model = quoted[1 : len(quoted)-1]
+	}
+	names, err := t.policy.prepare(&sent, t.upstream.Name(), t.call, &t.losses)
+	if err != nil {
+		return nil, err
+	}
+	up, err := t.upstream.AppendCall(make([]byte, 0, len(body)+len(body)/8+512), &sent, t.options())
+	if err != nil {
+		return nil, err
+	}
+	if up, err = t.policy.mergeExtras(up, metadata, t.upstream.Name()); err != nil {
+		return nil, err
+	}
+	t.asked, t.names = asked, names
+	return up, nil
+}
+
+// Streamed tells whether the client wants an event stream.
+func (t *Translation) Streamed() bool { return t.asked != nil && t.asked.Stream }
+
+// Losses is what did not reach the other side so far.
+func (t *Translation) Losses() []canon.Loss { return t.losses.List() }
+
+// Answer translates a whole answer that is no error, the client having asked for no stream.
+func (t *Translation) Answer(body []byte) ([]byte, error) {
+	a, err := t.read(body)
+	if err != nil {
+		return nil, err
+	}
+	if a, err = t.filtered(a); err != nil {
+		return nil, err
+	}
+	return t.append(a)
+}
+
+// read decodes a whole answer of the upstream; an error in disguise is a *canon.Problem with its own status.
+func (t *Translation) read(body []byte) (*canon.Answer, error) {
+	if err := checkObject(body); err != nil {
+		return nil, noAnswer("it is no JSON object")
+	}
+	if t.upstream.IsError(body) {
+		return nil, t.upstream.ReadError(0, body)
+	}
+	a, err := t.upstream.ReadAnswer(body, t.options())
+	if err != nil {
+		return nil, noAnswer(err.Error())
+	}
+	return a, nil
+}
+
+// filtered gives a whole answer the names that the client knows, and its seals.
+func (t *Translation) filtered(a *canon.Answer) (*canon.Answer, error) {
+	var fold canon.Folder
+	chain := t.chain()
+	var events []canon.Event
+	err := a.Replay(func(e *canon.Event) error {
+		var err error
+		if events, err = chain.run(events[:0], e); err != nil {
+			return err
+		}
+		for i := range events {
+			if err := fold.Event(&events[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return fold.Answer(), nil
+}
+
+func (t *Translation) append(a *canon.Answer) ([]byte, error) {
+	if a.Failed != nil {
+		return nil, a.Failed
+	}
+	return t.client.AppendAnswer(nil, a, t.asked, t.options())
+}
+
+// Problem reads an answer of the upstream with an error status. Where the policy answers an overflowing context with an empty turn it is
+// that, in turn: a body for a client that wants no stream, or the frames of a whole stream.
+func (t *Translation) Problem(status int, body []byte) (p *canon.Problem, turn []byte) {
+	p = t.upstream.ReadError(status, body)
+	return p, t.emptyTurn(p)
+}
+
+func (t *Translation) emptyTurn(p *canon.Problem) []byte {
+	if p.Code != canon.CodeOverflow || t.policy.ContextOverflow != "length" || t.asked == nil {
+		return nil
+	}
+	a := &canon.Answer{Usage: canon.NoUsage(), Stop: canon.Stop{Reason: canon.StopLength, Native: canon.Text("length")}}
+	if !t.asked.Stream {
+		body, err := t.append(a)
+		if err != nil {
+			return nil
+		}
+		return body
+	}
+	s := t.NewStream(0)
+	if s.replay(a) != nil {
+		return nil
+	}
+	return s.out
+}
+
+// AppendProblem appends the body of an error in the client's dialect. An error without a code gets the one that clients steer by, where its
+// status has one (dialects.md 1.15.2).
+func (t *Translation) AppendProblem(dst []byte, p *canon.Problem) []byte {
+	q := *p
+	if q.Code == "" {
+		switch q.Status {
+		case 404:
+			q.Code = "model_not_found"
+		case 413:
+			q.Code = "request_too_large"
+		case 429:
+			q.Code = "rate_limit_exceeded"
+		case 503, 529:
+			q.Code = "overloaded"
+		}
+	}
+	return t.client.AppendError(dst, q)
+}
+
+func (t *Translation) options() dialect.Options {
+	return dialect.Options{
+		Policy: &t.policy.Policy, Losses: &t.losses, ID: t.call.ID, Created: t.call.Created, Codex: t.call.Codex,
+	}
+}
+
+// noAnswer says that the upstream's answer is none that can be translated.
+func noAnswer(why string) *canon.Problem {
+	return &canon.Problem{Status: 502, Code: CodeUpstreamInvalid, Message: "the upstream's answer is no answer of its dialect: " + why}
+}
+
+// CodeUpstreamInvalid is the x-rolltap-error word of answers that cannot be translated.
+const CodeUpstreamInvalid = "upstream_invalid"
+
+// checkObject refuses what no decoder is to see: anything but one JSON object whose members have different names. Of two members of one
+// name readers take the first or the last, so the client could mean another than the upstream was sent.
+func checkObject(body []byte) error {
+	if !jsonx.Valid(body) || jsonx.KindOf(body) != jsonx.KindObject {
+		return canon.Invalid("", "the body has to be one JSON object")
+	}
+	var few [24][]byte
+	seen := few[:0]
+	var many map[string]struct{}
+	for it := jsonx.Object(body); it.Next(); {
+		key := it.Key()
+		name := key
+		if hasEscape(key) {
+			name = jsonx.AppendUnquoted(nil, key)
+		}
+		if many == nil {
+			for _, s := range seen {
+				if string(s) == string(name) {
+					return canon.Invalid(string(name), "the member is there twice")
+				}
+			}
+			if seen = append(seen, name); len(seen) == cap(few[:]) {
+				many = map[string]struct{}{}
+				for _, s := range seen {
+					many[string(s)] = struct{}{}
+				}
+			}
+			continue
+		}
+		if _, ok := many[string(name)]; ok {
+			return canon.Invalid(string(name), "the member is there twice")
+		}
+		many[string(name)] = struct{}{}
+	}
+	return nil
+}
+
+func hasEscape(key []byte) bool {
+	for _, c := range key {
+		if c == '\\' {
+			return true
+		}
+	}
+	return false
+}

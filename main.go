@@ -22,6 +22,7 @@ import (
 
 	"rolltap/internal/cli"
 	"rolltap/proxy"
+	"rolltap/rewrite"
 )
 
 func main() { os.Exit(run(context.Background(), os.Args[1:], os.Environ(), os.Stdout, os.Stderr)) }
@@ -76,7 +77,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	defer stop()
 	context.AfterFunc(ctx, stop) // who is in a hurry sends a second signal
 
-	p := &program{stdout: stdout, stderr: stderr, environ: environ, settings: cli.NewSettings(environ), build: buildInfo()}
+	p := &program{stdout: stdout, stderr: stderr, environ: environ, settings: cli.NewSettings(environ, "rewrite"), build: buildInfo()}
 	_, p.terminal = cli.Terminal(stderr)
 	var g grammar
 	helped := false
@@ -167,6 +168,14 @@ func (p *program) console() *cli.Console {
 
 // check adds what is wrong with settings that could be read.
 func (s *serve) check(from *cli.Settings, problems []cli.Problem) []cli.Problem {
+	s.Settings.Rewrite = rewrite.DefaultPolicy()
+	if section := from.Section("rewrite"); section != nil {
+		policy, err := rewrite.PolicyFromJSON(section)
+		if err != nil {
+			return from.Add(problems, "rewrite", err)
+		}
+		s.Settings.Rewrite = policy
+	}
 	cfg := proxy.Config(s.Settings)
 	err := cfg.Validate()
 	errs := []error{err}
@@ -241,6 +250,14 @@ func shown(f *kong.Flag) string {
 		}
 		return strings.Join(parts, ",")
 	}
+	if f.Target.Kind() == reflect.Map {
+		var parts []string
+		for it := f.Target.MapRange(); it.Next(); {
+			parts = append(parts, fmt.Sprintf("%v=%v", it.Key().Interface(), it.Value().Interface()))
+		}
+		slices.Sort(parts)
+		return strings.Join(parts, ",")
+	}
 	text := fmt.Sprint(f.Target.Interface())
 	for _, secret := range []string{"-key", "-token", "-secret", "-password"} {
 		if strings.HasSuffix(f.Name, secret) && text != "" {
@@ -252,10 +269,12 @@ func shown(f *kong.Flag) string {
 
 // startSidecar is the sidecar of the demo: defaults, on a free loopback port, without an admin port.
 func (p *program) startSidecar(o cli.SidecarOptions) (*cli.Sidecar, error) {
-	var cfg proxy.Config
-	if err := kong.ApplyDefaults(&cfg); err != nil {
+	var defaults settings
+	if err := kong.ApplyDefaults(&defaults); err != nil {
 		return nil, err
 	}
+	cfg := proxy.Config(defaults)
+	cfg.Rewrite = rewrite.DefaultPolicy()
 	cfg.Listen, cfg.AdminListen, cfg.Upstream, cfg.Store = "127.0.0.1:0", "", o.Upstream, o.Store
 	server, err := proxy.Open(cfg, proxy.Deps{Log: p.logger("auto", "warn"), Version: p.build.Version, Commit: p.build.Commit})
 	if err != nil {

@@ -294,13 +294,13 @@ func TestDemoServesUntilInterrupted(t *testing.T) {
 			base, _, _ = strings.Cut(rest, " ")
 		}
 		if strings.HasPrefix(lines.Text(), "Codex") {
-			res, err := http.Post(base+"/ng-rollout/mine/v1/messages", "application/json", strings.NewReader(`{"model":"m","messages":[],"max_tokens":1}`))
+			res, err := http.Post(base+"/ng-rollout/mine/v1/messages", "application/json", strings.NewReader(`{"model":"rolltap-demo","messages":[{"role":"user","content":"hi"}],"max_tokens":9}`))
 			if err != nil {
 				t.Fatal(err)
 			}
 			res.Body.Close()
-			if res.StatusCode != http.StatusNotImplemented {
-				t.Errorf("a dialect that the demo says is refused: %s", res.Status)
+			if res.StatusCode != http.StatusOK {
+				t.Errorf("Claude Code's dialect is answered with %s", res.Status)
 			}
 			cancel()
 		}

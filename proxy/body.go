@@ -200,6 +200,10 @@ func (x *exchange) outBody(out *http.Request) {
 		}
 	}
 	switch {
+	case x.sent != nil:
+		out.TransferEncoding, out.Trailer = nil, nil
+		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(x.sent)), nil }
+		return
 	case x.model():
 	case out.Body != nil && out.Body != http.NoBody:
 		out.Trailer = x.in.Trailer // filled by the server when the body has been read to its end

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"rolltap/capture"
+	"rolltap/rewrite"
 	"rolltap/rewrite/canon"
 )
 
@@ -38,6 +40,17 @@ type Config struct {
 	UpstreamConcurrency int64 `default:"0" help:"At most this many exchanges at the upstream at once; more wait in order. 0: no bound."`
 	// ClientWriteTimeout is the longest that a client may stop reading before its exchange is given up.
 	ClientWriteTimeout time.Duration `default:"1m" help:"Longest a client may stop reading before its exchange is given up."`
+
+	// Model is the model that the upstream is asked for, whatever clients ask for; they see the name that they asked for.
+	Model string `help:"Model that the upstream is asked for, whatever clients ask for."`
+	// ModelMap renames single models on the way up, before Model.
+	ModelMap map[string]string `placeholder:"FROM=TO" mapsep:"," help:"Model FROM of a client is TO at the upstream; clients see the name they asked for."`
+	// Rewrite is the rewrite: section of the file.
+	Rewrite rewrite.Policy `kong:"-"`
+	// Keepalive is the silence inside a translated stream after which its client is kept alive. 0: never.
+	Keepalive time.Duration `default:"10s" help:"Silence inside a translated stream before a keep-alive is sent; 0 turns it off."`
+	// KeepaliveOpen is the silence in front of the first event after which a translated stream is opened early. 0: never.
+	KeepaliveOpen time.Duration `default:"45s" help:"Silence before the first upstream event after which a translated stream is opened early; 0: never."`
 
 	// ModelRef is the name in the record's model_ref. Empty: null.
 	ModelRef string `help:"Name for the record's model_ref; empty: null."`
@@ -78,6 +91,9 @@ const (
 	CaptureRequired   = "required"
 	CaptureOff        = "off"
 )
+
+// minSealKey is the shortest key that reasoning is sealed with, in bytes.
+const minSealKey = 16
 
 // maxCopy is the largest capture-max-bytes: a record holds up to two bodies parsed and as text.
 const maxCopy = 64 << 20
@@ -168,6 +184,11 @@ func (c *Config) Validate() error {
 	notNegative("upstream-idle-timeout", c.UpstreamIdleTimeout)
 	notNegative("upstream-conn-idle", c.UpstreamConnIdle)
 	notNegative("client-write-timeout", c.ClientWriteTimeout)
+	notNegative("keepalive", c.Keepalive)
+	notNegative("keepalive-open", c.KeepaliveOpen)
+	if err := c.Rewrite.Validate(); err != nil {
+		bad("rewrite", "%w", err)
+	}
 	notNegative("drain-timeout", c.DrainTimeout)
 	if c.CaptureDeadline <= 0 {
 		bad("capture-deadline", "%s: a deadline has to be above 0", c.CaptureDeadline)
@@ -202,10 +223,26 @@ func (c *Config) Validate() error {
 			bad(f.setting, "%s holds no token", f.path)
 		}
 	}
+	if f := c.Rewrite.SealKeyFile; f != "" {
+		switch key, err := os.ReadFile(f); {
+		case err != nil:
+			bad("rewrite", "reasoning_seal_key_file: %w", err)
+		case len(bytes.TrimSpace(key)) < minSealKey:
+			bad("rewrite", "reasoning_seal_key_file: %s holds less than %d bytes", f, minSealKey)
+		}
+	}
 	if c.Debug && c.APITokenFile == "" && c.AdminListen != "" && !loopback(c.AdminListen) {
 		bad("debug", "the admin address %s is not loopback: profiles would be open to everybody; set --api-token-file or a loopback --admin-listen", c.AdminListen)
 	}
 	return errors.Join(errs...)
+}
+
+// upstreamModel is the model that the upstream is asked for when a client asks for one; "" leaves it.
+func (c *Config) upstreamModel(asked string) string {
+	if to, ok := c.ModelMap[asked]; ok {
+		return to
+	}
+	return c.Model
 }
 
 // parseUpstream reads the root of the model server and takes a last /v1 off it, since every path joined to it has its own.

@@ -23,8 +23,13 @@
 // excepted. Parsing is an observation beside the bytes; its failure can delay the end of an answer, never change it, and
 // never lets an unrecorded end through.
 //
-// Translation between dialects will come in as an http.RoundTripper in front of the shared transport; the loop above
-// stays as it is.
+// # Translation
+//
+// Where the dialects differ the request is read whole and translated before anything is sent (translate_request.go). The
+// round trip of such an exchange is its own (translate.go): it holds the status open until it is certain, keeps a waiting
+// client alive, and is the body of the answer, fed by a pump goroutine that Close waits for (pump.go). The gate, the
+// copy and the observer see what the client sees. A failure behind the head is the dialect's failure event, and then an
+// aborted connection. Where only members are replaced (splice.go) everything else is pass-through.
 //
 // # The trust boundary
 //

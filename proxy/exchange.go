@@ -1,10 +1,12 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -69,7 +71,8 @@ type exchange struct {
 	gate           *gate
 	source         string // of the answer: upstream, local, or none yet
 	localReason    string
-	localBytes     int64 // length of an answer of our own
+	param          string // the field that a refusal names
+	localBytes     int64  // length of an answer of our own
 
 	waited    time.Duration // for the client's body, and for a slot at the upstream
 	sentAt    time.Duration // the upstream was asked; moments count from start
@@ -78,6 +81,15 @@ type exchange struct {
 	lastChunk time.Duration
 	endAt     time.Duration // the end of the answer was known
 	doneAt    time.Duration // the record was written, or the store had said that it cannot be
+
+	translation *rewrite.Translation // nil: body bytes pass as they are
+	translated  *translated          // its round trip
+	sent        []byte               // the request as the upstream got it, where that is not as it came
+	spliced     bool                 // sent is the client's request with some members replaced
+	renamer     *rewrite.Renamer     // the client sees another model's name than the upstream says; nil: it does not
+	lateStatus  int                  // the error status of an upstream whose client was kept alive with a good one; 0: none
+	servedModel string               // what the upstream was asked for instead of the client's model, where that is known to differ
+	trouble     situation            // what went wrong with the translated answer, once the client's end of it is known
 
 	situation situation
 	summary   dialect.Summary
@@ -96,7 +108,17 @@ func (x *exchange) call() bool {
 }
 
 // model reports whether this is a model call that is served.
-func (x *exchange) model() bool { return x.plan == rewrite.PassThrough || x.plan == rewrite.Translate }
+func (x *exchange) model() bool {
+	return x.plan == rewrite.PassThrough || x.plan == rewrite.Translate && x.route.Endpoint == rewrite.Model
+}
+
+// upstreamPath is the path that the upstream is asked for, below its root.
+func (x *exchange) upstreamPath() string {
+	if x.translation != nil {
+		return rewrite.DialectOf(x.upstreamDialect()).Path()
+	}
+	return x.route.Path
+}
 
 // upstreamDialect is the dialect spoken at the upstream.
 func (x *exchange) upstreamDialect() canon.Dialect {
@@ -121,19 +143,32 @@ func (x *exchange) run() {
 	if !x.accept() {
 		return
 	}
-	if x.model() {
-		if err := x.takeBody(); err != nil {
-			x.badUpload(err)
+	switch {
+	case x.plan == rewrite.Translate && x.route.Endpoint == rewrite.CountTokens:
+		x.countTokens()
+		return
+	case x.plan == rewrite.Translate && x.route.Endpoint == rewrite.Models:
+		x.listModels()
+		return
+	case x.plan == rewrite.Translate:
+		if !x.translateRequest() {
 			return
 		}
-		if x.plan == rewrite.Translate {
-			x.refuse(http.StatusNotImplemented, codeNotSupported, "the upstream does not speak the "+string(x.dialect.Name())+
-				" dialect and translation is not available; see --upstream-dialects")
+	case x.plan == rewrite.PassThrough && x.h.reshapes():
+		if !x.spliceRequest() {
+			return
+		}
+	case x.plan == rewrite.PassThrough:
+		if err := x.takeBody(); err != nil {
+			x.badUpload(err)
 			return
 		}
 	}
 	in := x.in.WithContext(x.ctx)
 	switch {
+	case x.sent != nil:
+		in.Body = io.NopCloser(bytes.NewReader(x.sent))
+		in.ContentLength = int64(len(x.sent))
 	case x.model():
 		in.Body = x.inBody()
 		if x.held {
@@ -165,7 +200,7 @@ func (x *exchange) rewrite(pr *httputil.ProxyRequest) {
 	root := x.h.upstream
 	u := pr.Out.URL
 	u.Scheme, u.Host, u.User = root.Scheme, root.Host, nil
-	escaped := root.EscapedPath() + x.route.Path
+	escaped := root.EscapedPath() + x.upstreamPath()
 	u.RawPath = escaped
 	if plain, err := url.PathUnescape(escaped); err == nil {
 		u.Path = plain
@@ -181,12 +216,21 @@ func (x *exchange) rewrite(pr *httputil.ProxyRequest) {
 		pr.Out.Header.Del("Upgrade")
 	}
 	x.outHeaders(x.in.Header, pr.Out.Header)
+	switch {
+	case x.translation != nil:
+		x.translatedHeaders(pr.Out.Header)
+	case x.spliced:
+		pr.Out.Header.Del("Content-Encoding")
+		pr.Out.Header.Set("Accept-Encoding", "identity")
+	}
 	x.outBody(pr.Out)
 }
 
 // modifyResponse is ReverseProxy's hook: it takes over the upstream's answer.
 func (x *exchange) modifyResponse(res *http.Response) error {
-	x.upstreamStatus = res.StatusCode
+	if x.translated == nil {
+		x.upstreamStatus = res.StatusCode
+	}
 	x.source = "upstream"
 	h := x.out.Header()
 	for _, name := range [...]string{"Date", "Content-Type"} {
@@ -214,6 +258,9 @@ func (x *exchange) modifyResponse(res *http.Response) error {
 		res.Header.Set(headerCallID, x.callID)
 	}
 	x.coding = contentCoding(res.Header)
+	if x.renamer != nil && x.coding == "" {
+		x.rename(res)
+	}
 	x.streamed = isEventStream(res.Header)
 	o := x.h.copyOptions
 	o.Reuse = true // nobody but the record reads it
@@ -310,7 +357,13 @@ func (x *exchange) fail(_ http.ResponseWriter, _ *http.Request, err error) {
 		panic(http.ErrAbortHandler) // the record could not be made durable, and not even the head may be shown
 	}
 	x.cause = err
-	switch s := x.classify(situationUnavailable); s {
+	s := x.classify(situationUnavailable)
+	var local *localError
+	if errors.As(err, &local) && s == situationUnavailable {
+		x.answerLocal(local.s, local.status, local.code, local.message)
+		return
+	}
+	switch s {
 	case situationClientGone:
 		if p := x.uploadErr.Load(); p != nil && x.in.Context().Err() == nil {
 			x.badUpload(*p)

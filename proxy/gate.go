@@ -119,9 +119,7 @@ func (g *gate) read(p []byte) int {
 	if g.open {
 		return g.readTail(p)
 	}
-	g.x.watch.begin()
-	n, err := g.src.Read(p)
-	g.x.watch.end()
+	n, err := g.readSource(p)
 	g.last = g.total
 	g.total += int64(n)
 	if n > 0 {
@@ -132,6 +130,15 @@ func (g *gate) read(p []byte) int {
 		g.sawEnd(err)
 	}
 	return n
+}
+
+// readSource reads once from the upstream. A translated answer is kept alive meanwhile, and its pump is watched instead.
+func (g *gate) readSource(p []byte) (int, error) {
+	if g.x.translated == nil {
+		g.x.watch.begin()
+		defer g.x.watch.end()
+	}
+	return g.src.Read(p)
 }
 
 // look decides how far bytes may pass now that p has arrived.
@@ -201,6 +208,8 @@ func (g *gate) sawEnd(err error) {
 func (g *gate) situation() situation {
 	streamed := g.stream != nil || g.decoded != nil
 	switch {
+	case g.x.trouble != situationNone:
+		return g.x.trouble
 	case g.broken:
 		return g.x.classify(situationCut)
 	case streamed && g.verdict == dialect.Failed:

@@ -17,6 +17,8 @@ import (
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
+
+	"rolltap/rewrite"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -82,6 +84,7 @@ func testConfig(t testing.TB, upstream string) Config {
 		UpstreamDialects: []string{"chat", "messages", "responses"}, UpstreamIdleTimeout: patience, UpstreamConnIdle: 3 * time.Second,
 		ClientWriteTimeout: time.Minute, Store: filepath.Join(t.TempDir(), "store"), Capture: CaptureBestEffort,
 		CaptureDeadline: 5 * time.Second, CaptureRaw: "auto", Durability: "journal", CaptureMaxBytes: 64 << 20, MaxRequestBytes: 64 << 20,
+		Rewrite: rewrite.DefaultPolicy(), Keepalive: 10 * time.Second, KeepaliveOpen: 45 * time.Second,
 		DrainTimeout: 5 * time.Second, LogLevel: "debug", LogFormat: "json",
 	}
 }

@@ -3,6 +3,7 @@ package proxy
 import (
 	"net/http"
 
+	"rolltap/rewrite/canon"
 	"rolltap/rewrite/dialect"
 )
 
@@ -25,6 +26,9 @@ const (
 	situationWhole                        // the whole answer arrived
 	situationErrorFrame                   // an error event ended the stream
 	situationNoTerminal                   // a stream ended cleanly without its terminal event
+	situationTruncated                    // the same of a translated one, whatever status the client was given for it
+	situationInvalid                      // an answer that cannot be translated
+	situationOverflow                     // the context is too long, and policy answers that with an empty turn
 	situationUnavailable                  // refused, DNS, TLS, or broken before a complete head
 	situationCut                          // broken inside the answer
 	situationSilent                       // silence beyond the idle timeout
@@ -72,6 +76,12 @@ func (s situation) end(f answerFacts) ending {
 			return ending{outcomeUpstreamError, statusCategory(f.status)}
 		}
 		return ending{outcomeUpstreamCut, "stream_truncated"}
+	case situationTruncated:
+		return ending{outcomeUpstreamCut, "stream_truncated"}
+	case situationInvalid:
+		return ending{outcomeUpstreamError, "upstream_error"}
+	case situationOverflow:
+		return ending{outcomeUpstreamError, canon.CodeOverflow}
 	case situationUnavailable:
 		return ending{outcomeUpstreamError, "connection"}
 	case situationCut:
@@ -109,7 +119,12 @@ func statusCategory(status int) string {
 // Codes of the answers that rolltap makes itself: x-rolltap-error, and error.code where the dialect has one.
 const (
 	codeUpstreamUnavailable = "upstream_unavailable"
+	codeUpstreamCut         = "upstream_cut"
+	codeUpstreamInvalid     = "upstream_invalid" // as rewrite.CodeUpstreamInvalid
 	codeUpstreamTimeout     = "upstream_timeout"
+	codeUnsupported         = "unsupported_parameter" // as canon.CodeUnsupported
+	codeTooLarge            = "request_too_large"
+	codeEncoding            = "unsupported_encoding"
 	codeInvalidRequest      = "invalid_request"
 	codeNotSupported        = "not_supported"
 	codeUnauthorized        = "unauthorized"

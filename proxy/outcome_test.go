@@ -3,6 +3,8 @@ package proxy
 import (
 	"testing"
 
+	"rolltap/rewrite"
+	"rolltap/rewrite/canon"
 	"rolltap/rewrite/dialect"
 )
 
@@ -48,5 +50,16 @@ func TestEndings(t *testing.T) {
 				t.Errorf("got %+v, want %+v", got, want)
 			}
 		})
+	}
+}
+
+// Words that rewrite uses too are written here once more, since this is the place where they are documented.
+func TestCodesOfRewriteAreTheSame(t *testing.T) {
+	for ours, theirs := range map[string]string{
+		codeUpstreamInvalid: rewrite.CodeUpstreamInvalid, codeUnsupported: canon.CodeUnsupported, codeInvalidRequest: canon.CodeInvalid,
+	} {
+		if ours != theirs {
+			t.Errorf("%s is %s in rewrite", ours, theirs)
+		}
 	}
 }

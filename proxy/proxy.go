@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"log"
 	"net/http"
 	"net/url"
+	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -36,6 +39,8 @@ type Handler struct {
 	upstreamKey string
 	dialects    []canon.Dialect
 	transport   http.RoundTripper
+	windows     windows
+	memory      memory
 	slots       *semaphore.Weighted // nil: no bound
 	buffers     *bufferPool
 	copyOptions capture.CopyOptions
@@ -101,9 +106,9 @@ func (x *exchange) accept() bool {
 		return false
 	}
 	x.plan = rewrite.NewPlan(r.Method, x.route, x.h.dialects)
-	if x.plan == rewrite.Translate && x.route.Endpoint != rewrite.Model {
-		x.reject(http.StatusNotImplemented, codeNotSupported, "the upstream does not speak the "+string(x.route.Dialect)+" dialect, which has this endpoint")
-		return false
+	if x.route.Endpoint == rewrite.Models && r.Method == http.MethodGet && r.Header.Get("Anthropic-Version") != "" &&
+		!slices.Contains(x.h.dialects, canon.Messages) {
+		x.plan, x.dialect = rewrite.Translate, rewrite.DialectOf(canon.Messages)
 	}
 	if x.model() {
 		switch {
@@ -130,6 +135,16 @@ func (x *exchange) reject(status int, code, message string) {
 // refuse refuses a call that is recorded.
 func (x *exchange) refuse(status int, code, message string) {
 	x.answerLocal(situationRefused, status, code, message)
+}
+
+// refuseProblem refuses a call whose request cannot be translated.
+func (x *exchange) refuseProblem(err error) {
+	var p *canon.Problem
+	if !errors.As(err, &p) {
+		p = &canon.Problem{Status: http.StatusBadRequest, Code: codeInvalidRequest, Message: err.Error()}
+	}
+	x.param = p.Param
+	x.refuse(p.Status, p.Code, p.Message)
 }
 
 // answerLocal answers a model call instead of the upstream, once its record is durable.
@@ -164,7 +179,7 @@ func (x *exchange) problem(status int, code, message string) []byte {
 	if d == nil {
 		d = rewrite.DialectOf(canon.Chat)
 	}
-	return d.AppendError(nil, canon.Problem{Status: status, Code: code, Message: message})
+	return d.AppendError(nil, canon.Problem{Status: status, Code: code, Message: message, Param: x.param})
 }
 
 func (x *exchange) write(status int, code string, body []byte) {
@@ -278,6 +293,11 @@ func (x *exchange) report() {
 		if x.attempted {
 			e.UpstreamDialect = string(x.upstreamDialect())
 		}
+		if x.translation != nil {
+			for _, l := range x.translation.Losses() {
+				e.Losses = append(e.Losses, string(l.Reason))
+			}
+		}
 		x.h.metrics.Exchange(e)
 	}
 	level := zap.DebugLevel
@@ -387,6 +407,13 @@ func newHandler(cfg Config, log *zap.Logger, m *metrics.Metrics, store *capture.
 			return nil, fmt.Errorf("read the upstream's key: %w", errors.Join(err, errNoToken))
 		}
 		h.upstreamKey = keys[0]
+	}
+	if f := cfg.Rewrite.SealKeyFile; f != "" {
+		key, err := os.ReadFile(f)
+		if err != nil {
+			return nil, fmt.Errorf("read the key for reasoning: %w", err)
+		}
+		h.cfg.Rewrite.SealKey = bytes.TrimSpace(key)
 	}
 	if cfg.AuthTokenFile != "" {
 		if h.tokens, err = openTokenFile(cfg.AuthTokenFile, log); err != nil {

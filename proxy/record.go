@@ -51,6 +51,7 @@ func (x *exchange) settle() {
 	if f.status == 0 {
 		f.status = x.upstreamStatus
 	}
+	f.status = max(f.status, x.lateStatus)
 	if x.response != nil {
 		if !x.streamed && !x.faulty {
 			x.response = decodeCopy(x.response, x.coding, x.h.copyOptions)
@@ -69,7 +70,23 @@ func (x *exchange) settle() {
 		f.object = true
 		x.h.whole(x.response, func(body []byte) { x.summary = x.dialect.ReadResponse(body) })
 	}
+	if x.translated != nil && !x.faulty {
+		x.summary = x.translated.summary()
+		x.remember()
+	}
 	x.ending = x.situation.end(f)
+}
+
+// remember keeps items of the answer that the client may only refer to in its next call.
+func (x *exchange) remember() {
+	if x.dialect.Name() != canon.Responses || !x.route.Prefixed || x.response == nil {
+		return
+	}
+	if x.streamed {
+		x.h.memory.keep(x.route.Rollout, x.folded)
+	} else if body, ok := x.response.Bytes(); ok && x.response.IsObject() {
+		x.h.memory.keep(x.route.Rollout, body)
+	}
 }
 
 // record is what the store gets. It owns the copies from then on.
@@ -98,7 +115,16 @@ func (x *exchange) record() *capture.Record {
 		if model == "" {
 			model = asked
 		}
-		r.Upstream = &capture.Upstream{Dialect: string(x.upstreamDialect()), Path: x.route.Path, Status: x.upstreamStatus, Model: model}
+		if x.renamer != nil { // what was observed has the client's name
+			model = x.servedModel
+		}
+		r.Upstream = &capture.Upstream{Dialect: string(x.upstreamDialect()), Path: x.upstreamPath(), Status: x.upstreamStatus, Model: model}
+		x.recordTranslation(r)
+	}
+	if x.translation != nil {
+		for _, l := range x.translation.Losses() {
+			r.Losses = append(r.Losses, capture.Loss{Path: l.Path, Reason: string(l.Reason)})
+		}
 	}
 	if u := x.summary.Usage; u != canon.NoUsage() {
 		r.Usage = &capture.Usage{Prompt: u.Prompt, Completion: u.Completion, Cached: u.Cached, Reasoning: u.Reasoning}

@@ -23,7 +23,8 @@ type facts struct {
 	cut       bool   // the client's connection is aborted
 	noRecord  bool
 	finish    string
-	unfounded bool // the answer's source is unknown: nothing came
+	unfounded bool   // the answer's source is unknown: nothing came
+	upDialect string // spoken at the upstream, "" the client's
 }
 
 // expectFacts compares the record, the metric and the log line of the only exchange of a rig with the table.
@@ -34,6 +35,9 @@ func (r *rig) expectFacts(rollout string, s sample, f facts) record {
 		r.t.Errorf("the log says outcome %v, want %s", line["outcome"], f.outcome)
 	}
 	upstream := s.dialect
+	if f.upDialect != "" {
+		upstream = f.upDialect
+	}
 	if f.unasked {
 		upstream = "none"
 	}

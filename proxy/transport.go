@@ -35,23 +35,10 @@ func newTransport(connIdle time.Duration) *http.Transport {
 	}
 }
 
-// RoundTrip is the exchange's own seam between ReverseProxy and the shared transport: it waits for a slot at the upstream
-// where their number is bounded, and watches the upstream's silence from then on.
-func (x *exchange) RoundTrip(r *http.Request) (*http.Response, error) {
-	if x.h.slots != nil && x.model() {
-		// Weighted serves its waiters in the order of their arrival.
-		began := x.elapsed()
-		err := x.h.slots.Acquire(r.Context(), 1)
-		x.waited += x.elapsed() - began
-		if err != nil {
-			return nil, fmt.Errorf("wait for a slot at the upstream: %w", context.Cause(r.Context()))
-		}
-		x.slot = true // given back by finish
+// takeSlot waits for a slot at the upstream, in the order of arrival; there is a bound on their number.
+func (h *Handler) takeSlot(ctx context.Context) error {
+	if h.slots.Acquire(ctx, 1) != nil {
+		return fmt.Errorf("wait for a slot at the upstream: %w", context.Cause(ctx))
 	}
-	x.attempted = true
-	x.sentAt = x.elapsed()
-	x.watch.begin()
-	res, err := x.h.transport.RoundTrip(r)
-	x.watch.end()
-	return res, err
+	return nil
 }

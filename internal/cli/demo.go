@@ -23,7 +23,7 @@ type Demo struct {
 
 // Help is shown by --help.
 func (d *Demo) Help() string {
-	return `Starts an embedded model and the sidecar in front of it on free loopback ports, sends streaming and unary calls (text, reasoning, tools) under real rollout ids, prints what the store holds of them, and goes on serving for calls of your own.`
+	return `Starts an embedded model and the sidecar in front of it on free loopback ports, sends streaming and unary calls in all three dialects (text, reasoning, tools) under real rollout ids, prints what the store holds of them, and goes on serving for calls of your own.`
 }
 
 // SidecarOptions is what the demo wants of a sidecar; everything else is default.
@@ -158,10 +158,6 @@ func (r *demoRun) shown() string {
 
 // invite prints lines to paste into another terminal.
 func (d *Demo) invite(c *Console, r *demoRun) error {
-	served := map[string]bool{}
-	for _, dialect := range demoDialects() {
-		served[dialect.name] = true
-	}
 	var b strings.Builder
 	fmt.Fprintf(&b, `
 Still serving on %[1]s until you press Ctrl-C. The rollout id is part of the base URL; whatever is called there is captured under it.
@@ -177,18 +173,6 @@ Codex
   RT_KEY=demo codex -m rolltap-demo -c model_provider=rt \
     -c 'model_providers.rt={name="rt",base_url="%[1]s/ng-rollout/my-codex/v1",wire_api="responses",env_key="RT_KEY"}'
 `, r.base)
-	var refused []string
-	for _, h := range []struct{ harness, dialect string }{{"Claude Code", "messages"}, {"Codex", "responses"}} {
-		if !served[h.dialect] {
-			refused = append(refused, h.harness+" speaks "+h.dialect)
-		}
-	}
-	if refused != nil {
-		fmt.Fprintf(&b, `
-%s, and the demo model speaks chat only: what they send is refused with 501, and the refusal is captured. They work with
-rolltap serve in front of an upstream that speaks their dialect and is named so, --upstream-dialects chat,messages,responses.
-`, strings.Join(refused, ", "))
-	}
 	_, err := fmt.Fprint(c.Out, b.String())
 	return err
 }

@@ -23,10 +23,12 @@ type demoDialect struct {
 	answer func(body map[string]any, response []byte) bool
 }
 
-// demoDialects is what the demo sends: the embedded model speaks chat.
+// demoDialects is what the demo sends. The embedded model speaks chat alone; the others are translated.
 func demoDialects() []demoDialect {
 	return []demoDialect{
 		{"chat", "/v1/chat/completions", askChat, answerChat},
+		{"messages", "/v1/messages", askMessages, answerMessages},
+		{"responses", "/v1/responses", askResponses, answerResponses},
 	}
 }
 
@@ -146,17 +148,13 @@ func (r *demoRun) record(s sentCall) (call, bool) {
 }
 
 func askChat(prompt string, tools bool) map[string]any {
-	body := map[string]any{"model": "rolltap-demo", "messages": []any{
-		map[string]any{"role": "system", "content": "You are a helpful assistant."},
+	body := map[string]any{"model": demoModel, "messages": []any{
+		map[string]any{"role": "system", "content": demoSystem},
 		map[string]any{"role": "user", "content": prompt},
 	}}
 	if tools {
 		body["tools"] = []any{map[string]any{"type": "function", "function": map[string]any{
-			"name": "get_weather", "description": "Current weather of a city.",
-			"parameters": map[string]any{
-				"type": "object", "required": []string{"city"},
-				"properties": map[string]any{"city": map[string]any{"type": "string", "description": "Name of the city."}},
-			},
+			"name": weatherName, "description": weatherText, "parameters": weatherSchema(),
 		}}}
 	}
 	return body
@@ -177,6 +175,75 @@ func answerChat(body map[string]any, response []byte) bool {
 	}
 	body["messages"] = messages
 	return called
+}
+
+func askMessages(prompt string, tools bool) map[string]any {
+	body := map[string]any{
+		"model": demoModel, "max_tokens": 512, "system": demoSystem,
+		"messages": []any{map[string]any{"role": "user", "content": prompt}},
+	}
+	if tools {
+		body["tools"] = []any{map[string]any{"name": weatherName, "description": weatherText, "input_schema": weatherSchema()}}
+	}
+	return body
+}
+
+func answerMessages(body map[string]any, response []byte) bool {
+	content := jsonx.Get(response, "content")
+	messages := append(body["messages"].([]any), map[string]any{"role": "assistant", "content": json.RawMessage(content)})
+	var results []any
+	for it := jsonx.Array(content); it.Next(); {
+		if text(it.Value(), "type") == "tool_use" {
+			results = append(results, map[string]any{
+				"type": "tool_result", "tool_use_id": text(it.Value(), "id"), "content": weather(string(jsonx.Get(it.Value(), "input"))),
+			})
+		}
+	}
+	body["messages"] = append(messages, map[string]any{"role": "user", "content": results})
+	return results != nil
+}
+
+func askResponses(prompt string, tools bool) map[string]any {
+	body := map[string]any{
+		"model": demoModel, "instructions": demoSystem, "store": false,
+		"input": []any{map[string]any{"role": "user", "content": prompt}},
+	}
+	if tools {
+		body["tools"] = []any{map[string]any{
+			"type": "function", "name": weatherName, "description": weatherText, "parameters": weatherSchema(), "strict": false,
+		}}
+	}
+	return body
+}
+
+func answerResponses(body map[string]any, response []byte) bool {
+	input := body["input"].([]any)
+	var results []any
+	for it := jsonx.Array(jsonx.Get(response, "output")); it.Next(); {
+		item := it.Value()
+		input = append(input, json.RawMessage(item))
+		if text(item, "type") == "function_call" {
+			results = append(results, map[string]any{
+				"type": "function_call_output", "call_id": text(item, "call_id"), "output": weather(text(item, "arguments")),
+			})
+		}
+	}
+	body["input"] = append(input, results...)
+	return results != nil
+}
+
+const (
+	demoModel   = "rolltap-demo"
+	demoSystem  = "You are a helpful assistant."
+	weatherName = "get_weather"
+	weatherText = "Current weather of a city."
+)
+
+func weatherSchema() map[string]any {
+	return map[string]any{
+		"type": "object", "required": []string{"city"},
+		"properties": map[string]any{"city": map[string]any{"type": "string", "description": "Name of the city."}},
+	}
 }
 
 // weather is the demo's tool.

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -20,13 +22,15 @@ type settingsFile struct {
 // fileEntry is one setting as the file has it. Values stay text, so that a file, a variable and a flag are read by the
 // very same code: "010" is the model 010 and not eight, and 30 is no duration.
 type fileEntry struct {
-	line   int
-	values []string
-	list   bool
+	line    int
+	values  []string
+	list    bool
+	section []byte // a section as a JSON object; nil: it is no section
 }
 
-// readSettings reads the file at path. What cannot be used is a problem with its line; the rest is returned all the same.
-func readSettings(path string) (*settingsFile, []Problem) {
+// readSettings reads the file at path, in which keys that are sections hold mappings. What cannot be used is a problem with its
+// line; the rest is returned all the same.
+func readSettings(path string, sections []string) (*settingsFile, []Problem) {
 	f := &settingsFile{path: path, entries: map[string]fileEntry{}}
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -60,6 +64,13 @@ func readSettings(path string) (*settingsFile, []Problem) {
 				continue
 			}
 			e := fileEntry{line: line(entry.Key)}
+			if slices.Contains(sections, *key) {
+				if e.section, err = sectionOf(entry.Value); err != nil {
+					problems = append(problems, Problem{Setting: *key, Origin: Origin{File: path, Line: e.line}, Err: err})
+				}
+				f.entries[*key] = e
+				continue
+			}
 			if e.values, e.list, err = valuesOf(entry.Value); err != nil {
 				problems = append(problems, Problem{Setting: *key, Origin: Origin{File: path, Line: e.line}, Err: err})
 				e.values = nil
@@ -79,6 +90,21 @@ func mapping(n ast.Node) ([]*ast.MappingValueNode, bool) {
 		return []*ast.MappingValueNode{n}, true
 	}
 	return nil, false
+}
+
+// sectionOf is a mapping as a JSON object; an empty one may be written as nothing.
+func sectionOf(n ast.Node) ([]byte, error) {
+	if n.Type() == ast.NullType {
+		return []byte("{}"), nil
+	}
+	if _, ok := mapping(n); !ok {
+		return nil, errors.New("a mapping is wanted")
+	}
+	var value map[string]any
+	if err := yaml.NodeToValue(n, &value); err != nil {
+		return nil, errors.New("a mapping of words to values is wanted")
+	}
+	return json.Marshal(value)
 }
 
 func valuesOf(n ast.Node) (values []string, list bool, err error) {

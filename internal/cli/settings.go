@@ -25,6 +25,7 @@ type Settings struct {
 	environ  map[string]string
 	envs     map[*kong.Value]string // the variable of a flag; flags tagged env:"-" have none
 	file     *settingsFile          // nil before it is read, or without one
+	sections []string               // keys of the file that hold mappings and are no flags
 	origins  map[string]Origin
 	problems []Problem
 }
@@ -76,9 +77,9 @@ func (p Problem) String() string {
 	return text
 }
 
-// NewSettings reads variables from environ only.
-func NewSettings(environ []string) *Settings {
-	s := &Settings{environ: map[string]string{}, envs: map[*kong.Value]string{}, origins: map[string]Origin{}}
+// NewSettings reads variables from environ only. The file may have the sections named, which are no flags.
+func NewSettings(environ []string, sections ...string) *Settings {
+	s := &Settings{sections: sections, environ: map[string]string{}, envs: map[*kong.Value]string{}, origins: map[string]Origin{}}
 	for _, kv := range environ {
 		if name, value, ok := strings.Cut(kv, "="); ok {
 			s.environ[name] = value
@@ -174,12 +175,12 @@ func (s *Settings) open(ctx *kong.Context) {
 		s.file = &settingsFile{}
 		return
 	}
-	file, problems := readSettings(path)
+	file, problems := readSettings(path, s.sections)
 	for i := range problems {
 		problems[i].Env = s.envOf(problems[i].Setting)
 	}
 	for _, key := range slices.Sorted(maps.Keys(file.entries)) {
-		if !known[key] {
+		if !known[key] && !slices.Contains(s.sections, key) {
 			problems = slices.DeleteFunc(problems, func(p Problem) bool { return p.Setting == key })
 			problems = append(problems, Problem{
 				Origin: Origin{File: path, Line: file.entries[key].line}, Err: fmt.Errorf("unknown key %q", key)})
@@ -286,6 +287,18 @@ func (s *Settings) Add(problems []Problem, setting string, err error) []Problem 
 		}
 	}
 	return append(problems, Problem{setting, s.envOf(setting), s.origins[setting], err})
+}
+
+// Section is what the file has under a key that holds a mapping, as a JSON object; nil when it has none.
+func (s *Settings) Section(name string) []byte {
+	if s.file == nil {
+		return nil
+	}
+	e, ok := s.file.entries[name]
+	if ok {
+		s.origins[name] = Origin{File: s.file.path, Line: e.line}
+	}
+	return e.section
 }
 
 // Origin says where the setting's value came from.

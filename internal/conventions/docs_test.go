@@ -78,6 +78,9 @@ func flagName(f reflect.StructField) string {
 func settingsRows() [][]string {
 	var want [][]string
 	for f := range reflect.TypeFor[proxy.Config]().Fields() {
+		if f.Tag.Get("kong") == "-" {
+			continue // a section of the file, which has a document of its own
+		}
 		name, value := flagName(f), f.Tag.Get("default")
 		switch {
 		case value == "" && f.Type.Kind() == reflect.Bool:

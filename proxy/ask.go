@@ -1,0 +1,138 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	"rolltap/internal/jsonx"
+	"rolltap/rewrite"
+	"rolltap/rewrite/canon"
+)
+
+// maxAside is the longest answer of the upstream to a question of ours.
+const maxAside = 64 << 20
+
+// ask asks the upstream something for this exchange that is no model call of its client, with the client's headers.
+func (x *exchange) ask(ctx context.Context, method, path string, body []byte) (status int, answer []byte, err error) {
+	u := *x.h.upstream
+	u.RawPath = u.EscapedPath() + path
+	if u.Path, err = url.PathUnescape(u.RawPath); err != nil {
+		return 0, nil, err
+	}
+	r, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
+	if err != nil {
+		return 0, nil, err
+	}
+	for name, values := range x.in.Header {
+		switch name {
+		case "Connection", "Upgrade", "Te", "Trailer", "Transfer-Encoding", "Keep-Alive", "Proxy-Connection", "Content-Length", "Expect":
+		default:
+			r.Header[name] = append([]string(nil), values...)
+		}
+	}
+	x.outHeaders(x.in.Header, r.Header)
+	x.translatedHeaders(r.Header)
+	x.watch.begin()
+	defer x.watch.end()
+	res, err := x.h.transport.RoundTrip(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer res.Body.Close()
+	answer, err = io.ReadAll(io.LimitReader(res.Body, maxAside+1))
+	if err == nil && len(answer) > maxAside {
+		err = fmt.Errorf("the upstream's answer to %s is too long", path)
+	}
+	return res.StatusCode, answer, err
+}
+
+// countTokens answers how long a prompt is, for an upstream that cannot count in the client's dialect: translated, and counted by the
+// upstream's tokenizer.
+func (x *exchange) countTokens() {
+	to := rewrite.DialectOf(x.upstreamDialect())
+	if to.Name() != canon.Chat {
+		x.refuse(http.StatusNotImplemented, codeNotSupported, "the upstream cannot count the tokens of a prompt")
+		return
+	}
+	body, ok := x.wholeBody()
+	if !ok {
+		return
+	}
+	t := rewrite.NewTranslation(x.dialect, to, &x.h.cfg.Rewrite, x.translationCall(body))
+	sent, err := t.Request(body)
+	if err != nil {
+		x.refuseProblem(err)
+		return
+	}
+	status, answer, err := x.ask(x.ctx, http.MethodPost, "/tokenize", rewrite.AppendTokenize(nil, sent))
+	switch {
+	case err != nil:
+		x.fail(nil, nil, err)
+	case status == http.StatusNotFound, status == http.StatusMethodNotAllowed, status == http.StatusNotImplemented:
+		x.refuse(http.StatusNotImplemented, codeNotSupported, "the upstream has no /tokenize, so the tokens of a prompt cannot be counted")
+	case status >= 400:
+		p, _ := t.Problem(status, answer)
+		x.relay(p.Status, t.AppendProblem(nil, p))
+	default:
+		n, ok := jsonx.Int(jsonx.Get(answer, "count"))
+		if status != http.StatusOK || !jsonx.Valid(answer) || !ok || n < 0 {
+			x.answerLocal(situationInvalid, http.StatusBadGateway, codeUpstreamInvalid, "the upstream's answer to /tokenize has no count")
+			return
+		}
+		x.relay(http.StatusOK, fmt.Appendf(nil, `{"input_tokens":%d}`, n))
+	}
+}
+
+// listModels answers which models there are in the shape of the client's dialect, which the upstream does not speak.
+func (x *exchange) listModels() {
+	status, answer, err := x.ask(x.ctx, http.MethodGet, "/v1/models", nil)
+	switch {
+	case err != nil:
+		x.fail(nil, nil, err)
+		return
+	case status >= 400:
+		p := rewrite.DialectOf(x.upstreamDialect()).ReadError(status, answer)
+		x.relay(p.Status, rewrite.DialectOf(canon.Messages).AppendError(nil, *p))
+		return
+	}
+	list, ok := appendModels(nil, answer)
+	if !ok {
+		x.answerLocal(situationInvalid, http.StatusBadGateway, codeUpstreamInvalid, "the upstream's list of models cannot be read")
+		return
+	}
+	x.relay(http.StatusOK, list)
+}
+
+// relay gives the client what the upstream said in other words; it leaves no record.
+func (x *exchange) relay(status int, body []byte) {
+	x.settled, x.source = true, "upstream"
+	x.situation = situationWhole
+	x.ending = x.situation.end(answerFacts{status: status})
+	h := x.out.Header()
+	h.Set("Content-Type", "application/json")
+	x.out.WriteHeader(status)
+	x.out.Write(body) // a client that has left is told by answer.failed
+}
+
+// window is how many tokens a model of the upstream can hold, 0 unknown. It is asked for when nobody has for a minute.
+func (x *exchange) window(model string) int64 {
+	if x.h.cfg.Rewrite.MaxTokensLimit >= 0 {
+		return 0
+	}
+	return x.h.windows.of(model, func() ([]byte, error) {
+		ctx, cancel := context.WithTimeout(x.ctx, windowPatience)
+		defer cancel()
+		status, answer, err := x.ask(ctx, http.MethodGet, "/v1/models", nil)
+		if err == nil && status != http.StatusOK {
+			err = errNoModels
+		}
+		return answer, err
+	})
+}
+
+var errNoModels = errors.New("the upstream lists no models")

@@ -1,0 +1,143 @@
+package proxy
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"rolltap/rewrite"
+)
+
+func TestCountTokensByTheUpstreamsTokenizer(t *testing.T) {
+	for _, c := range []struct {
+		name, answer string
+		status, want int
+		body, code   string
+	}{
+		{"counted", `{"count":17,"max_model_len":100,"tokens":[1,2]}`, 200, 200, `{"input_tokens":17}`, ""},
+		{"no tokenizer", `{"detail":"Not Found"}`, 404, 501, "", "not_supported"},
+		{"an error", `{"error":{"message":"no such model","type":"x","code":404}}`, 400, 400, "", ""},
+		{"nonsense", `{"tokens":[]}`, 200, 502, "", "upstream_invalid"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			asked := ""
+			u := newUpstream(t, func(k *call) { asked = k.Body(); k.reply(c.status, "application/json", c.answer) })
+			r := start(t, u.url(), chatOnly)
+			got := r.exchange("/ng-rollout/r/v1/messages/count_tokens", `{"model":"m","system":"be brief","messages":[{"role":"user","content":"hi"}]}`)
+			if got.status != c.want || got.header.Get("X-Rolltap-Error") != c.code || c.body != "" && got.body != c.body {
+				t.Errorf("status %d, %v: %s", got.status, got.header, got.body)
+			}
+			if k := u.next(); k.Target != "/tokenize" || !strings.Contains(asked, `"be brief"`) || strings.Contains(asked, "stream") {
+				t.Errorf("the upstream was asked %s %s", k.Target, asked)
+			}
+			if len(r.stored()) != 0 {
+				t.Error("a count left a record")
+			}
+		})
+	}
+}
+
+func TestModelsInTheClientsShape(t *testing.T) {
+	const list = `{"object":"list","data":[{"id":"a","object":"model","created":1700000000,"max_model_len":100},{"id":"b\"c","object":"model"}]}`
+	u := newUpstream(t, func(k *call) { k.reply(200, "application/json", list) })
+	r := start(t, u.url(), chatOnly)
+	res, body, err := r.do("GET", "/ng-rollout/r/v1/models?limit=1000", "", "anthropic-version", "2023-06-01")
+	const want = `{"data":[{"type":"model","id":"a","display_name":"a","created_at":"2023-11-14T22:13:20Z"},` +
+		`{"type":"model","id":"b\"c","display_name":"b\"c","created_at":"1970-01-01T00:00:00Z"}],"has_more":false,"first_id":"a","last_id":"b\"c"}`
+	if err != nil || res.StatusCode != 200 || body != want {
+		t.Errorf("%v: %s", err, body)
+	}
+	if _, body, _ := r.do("GET", "/v1/models", ""); body != list {
+		t.Errorf("to others the list passes as it is: %s", body)
+	}
+}
+
+// Max tokens beyond what the upstream says of its model are lowered to that.
+func TestMaxTokensAreThoseOfTheUpstreamsModel(t *testing.T) {
+	lists := 0
+	u := newUpstream(t, func(k *call) {
+		if k.Method == "GET" {
+			lists++
+			k.reply(200, "application/json", `{"object":"list","data":[{"id":"m","max_model_len":64}]}`)
+			return
+		}
+		k.reply(200, "application/json", chatSample().unary)
+	})
+	r := start(t, u.url(), chatOnly, func(cfg *Config) { cfg.Rewrite = rewrite.DefaultPolicy() })
+	for i := range 3 {
+		id := fmt.Sprint("r", i)
+		r.exchange("/ng-rollout/"+id+"/v1/messages", `{"model":"m","max_tokens":32000,"messages":[{"role":"user","content":"hi"}]}`)
+		r.record(id).expect(t, "rolltap.upstream.request.max_tokens", 64)
+	}
+	if lists != 1 {
+		t.Errorf("the upstream was asked for its models %d times", lists)
+	}
+}
+
+// In the upstream's own dialect a renamed model changes its name and nothing else.
+func TestModelIsRenamedInPlace(t *testing.T) {
+	for _, s := range samples() {
+		for _, stream := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/stream %v", s.dialect, stream), func(t *testing.T) {
+				t.Parallel()
+				served := func(text string) string { return strings.ReplaceAll(text, `"model":"m"`, `"model":"served"`) }
+				ask, answer := s.ask, s.unary
+				if stream {
+					ask, answer = s.askStream, s.stream()
+				}
+				got := ""
+				u := newUpstream(t, func(k *call) {
+					got = k.Body()
+					if !stream {
+						k.reply(200, "application/json", served(answer))
+						return
+					}
+					k.open(200, "text/event-stream")
+					k.chunk(served(answer))
+					k.end()
+				})
+				r := start(t, u.url(), func(cfg *Config) { cfg.Model = "served" })
+				if seen := r.exchange("/ng-rollout/r"+s.path, ask); seen.body != answer {
+					t.Errorf("the client saw %s", seen.body)
+				}
+				if got != served(ask) {
+					t.Errorf("the upstream got %s", got)
+				}
+				rec := r.record("r")
+				rec.expect(t, "rolltap.outcome", "ok", "rolltap.upstream.request.model", "served", "rolltap.upstream.response", nil, "request.model", "m")
+			})
+		}
+	}
+}
+
+// A slot at the upstream is waited for in order, and the client is kept alive meanwhile.
+func TestTranslatedWaitForASlotIsKeptAlive(t *testing.T) {
+	up, s := chatSample(), messagesSample()
+	release := make(chan struct{})
+	u := newUpstream(t, func(k *call) {
+		k.open(200, "text/event-stream")
+		await(release)
+		k.chunk(up.stream())
+		k.end()
+	})
+	r := start(t, u.url(), chatOnly, func(cfg *Config) {
+		cfg.UpstreamConcurrency = 1
+		cfg.KeepaliveOpen, cfg.Keepalive = 10*time.Millisecond, 10*time.Millisecond
+	})
+	first, second := dial(t, r.addr), dial(t, r.addr)
+	first.ask("POST", "/ng-rollout/a"+s.path, s.askStream)
+	u.next()
+	second.ask("POST", "/ng-rollout/b"+s.path, s.askStream)
+	res, err := http.ReadResponse(second.br, nil)
+	if err != nil || res.StatusCode != 200 {
+		t.Fatal(err)
+	}
+	u.quiet()
+	close(release)
+	r.record("a").expect(t, "rolltap.outcome", "ok")
+	u.next()
+	r.record("b").expect(t, "rolltap.outcome", "ok")
+}

@@ -1,0 +1,198 @@
+package proxy
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+
+	"rolltap/capture"
+	"rolltap/rewrite"
+	"rolltap/rewrite/canon"
+)
+
+// errTooLarge says that a request is longer than the limit.
+var errTooLarge = errors.New("the request is too large")
+
+// translateRequest reads the client's request and makes the upstream's of it. It reports whether the exchange goes on; if not the client
+// has its answer.
+func (x *exchange) translateRequest() bool {
+	body, ok := x.wholeBody()
+	if !ok {
+		return false
+	}
+	t := rewrite.NewTranslation(x.dialect, rewrite.DialectOf(x.upstreamDialect()), &x.h.cfg.Rewrite, x.translationCall(body))
+	sent, err := t.Request(body)
+	x.translation = t // its losses are recorded, also those of a refusal
+	if err != nil {
+		x.refuseProblem(err)
+		return false
+	}
+	x.sent = sent
+	return true
+}
+
+// translationCall is what a translation has to know of the exchange.
+func (x *exchange) translationCall(body []byte) rewrite.Call {
+	c := rewrite.Call{ID: x.callID, Created: x.start.Unix(), Codex: isCodex(x.in.Header)}
+	if c.ID == "" {
+		c.ID = newCallID()
+	}
+	if x.route.Prefixed {
+		c.Remembered = func(id string) (canon.Part, bool) { return x.h.memory.recall(x.route.Rollout, id) }
+	}
+	asked, _ := x.dialect.ReadRequest(body) // of what is no request it reads nothing
+	c.Model = x.h.cfg.upstreamModel(asked)
+	c.MaxModelLen = x.window(cmp.Or(c.Model, asked))
+	return c
+}
+
+// wholeBody is the client's request, content coding removed. Without it the client has its answer.
+func (x *exchange) wholeBody() ([]byte, bool) {
+	body, err := x.readBody()
+	switch {
+	case errors.Is(err, errTooLarge):
+		x.refuse(http.StatusRequestEntityTooLarge, codeTooLarge, "the request is longer than "+x.h.cfg.MaxRequestBytes.String()+"; see --max-request-bytes")
+		return nil, false
+	case err != nil:
+		x.badUpload(err)
+		return nil, false
+	}
+	coding := contentCoding(x.in.Header)
+	x.sent = body // as it came, unless something else is made of it
+	if coding == "" {
+		return body, true
+	}
+	if !decodable(coding) {
+		x.refuse(http.StatusUnsupportedMediaType, codeEncoding, "the request's content coding is not known here; gzip, deflate and zstd are")
+		return nil, false
+	}
+	body, err = x.decodeBody(coding, body)
+	switch {
+	case errors.Is(err, errTooLarge):
+		x.refuse(http.StatusRequestEntityTooLarge, codeTooLarge, "the request decodes to more than "+x.h.cfg.MaxRequestBytes.String()+"; see --max-request-bytes")
+		return nil, false
+	case err != nil:
+		x.refuse(http.StatusBadRequest, codeInvalidRequest, "the request body is not what its content coding says")
+		return nil, false
+	}
+	return body, true
+}
+
+// readBody reads the whole request and keeps a copy for the record.
+func (x *exchange) readBody() ([]byte, error) {
+	r, limit := x.in, int64(x.h.cfg.MaxRequestBytes)
+	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
+		return nil, nil
+	}
+	began := x.elapsed()
+	defer func() { x.waited += x.elapsed() - began }()
+	o := x.h.copyOptions
+	o.Max = min(o.Max, limit)
+	x.request = capture.NewCopy(o)
+	x.request.Expect(r.ContentLength)
+	x.upload = x.newUpload(x.request)
+	if r.ContentLength > limit {
+		return nil, errTooLarge
+	}
+	var buf bytes.Buffer
+	if r.ContentLength > 0 {
+		buf.Grow(int(min(r.ContentLength, holdBytes)) + bytes.MinRead) // what is announced is believed only so far
+	}
+	_, err := buf.ReadFrom(io.LimitReader(x.upload, limit+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case int64(buf.Len()) > limit:
+		return nil, errTooLarge
+	}
+	return buf.Bytes(), nil
+}
+
+// decodeBody removes a content coding.
+func (x *exchange) decodeBody(coding string, body []byte) ([]byte, error) {
+	d, err := newDecoder(coding, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	limit := int64(x.h.cfg.MaxRequestBytes)
+	plain, err := io.ReadAll(io.LimitReader(d, limit+1))
+	switch {
+	case int64(len(plain)) > limit:
+		return nil, errTooLarge
+	case err != nil:
+		return nil, err
+	}
+	return plain, nil
+}
+
+// isCodex recognises Codex, whose turn ends at response.incomplete (harness.md 2.14), by its user agent or its own headers.
+func isCodex(h http.Header) bool {
+	if h.Get("X-Codex-Turn-Metadata") != "" || h.Get("X-Codex-Window-Id") != "" {
+		return true
+	}
+	return strings.Contains(strings.ToLower(h.Get("User-Agent")), "codex")
+}
+
+// translatedHeaders makes the upstream's headers where it speaks another dialect than the client: the body is ours, and the client's
+// credential is in the header that the upstream's dialect has for it.
+func (x *exchange) translatedHeaders(out http.Header) {
+	out.Set("Content-Type", "application/json")
+	out.Set("Accept-Encoding", "identity")
+	for _, name := range [...]string{"Content-Encoding", "Content-Md5", "Digest", "Te", "Trailer"} {
+		out.Del(name)
+	}
+	to := x.upstreamDialect()
+	for name := range out {
+		if to != canon.Messages && strings.HasPrefix(name, "Anthropic-") || to == canon.Messages && strings.HasPrefix(name, "Openai-") {
+			out.Del(name)
+		}
+	}
+	switch key, bearer := out.Get("X-Api-Key"), bearerToken(out.Get("Authorization")); {
+	case x.h.upstreamKey != "":
+	case to == canon.Messages && key == "" && bearer != "":
+		out.Del("Authorization")
+		setCredential(out, to, bearer)
+	case to != canon.Messages && key != "":
+		out.Del("X-Api-Key")
+		if bearer == "" {
+			setCredential(out, to, key)
+		}
+	}
+	if to == canon.Messages && out.Get("Anthropic-Version") == "" {
+		out.Set("Anthropic-Version", "2023-06-01")
+	}
+}
+
+// keepHeaders takes over from the upstream's answer what clients steer by, whatever the dialect.
+func keepHeaders(to, from http.Header) {
+	for name, values := range from {
+		lower := strings.ToLower(name)
+		if strings.HasPrefix(lower, "retry-after") || strings.Contains(lower, "ratelimit") || lower == "x-request-id" || lower == "request-id" ||
+			lower == "x-should-retry" || lower == "date" {
+			to[name] = values
+		}
+	}
+}
+
+// recordTranslation gives the record the upstream's side of an exchange whose bodies did not pass as they were.
+func (x *exchange) recordTranslation(r *capture.Record) {
+	if x.sent == nil || x.translation == nil && !x.spliced {
+		return
+	}
+	limit := int(x.h.cfg.CaptureMaxBytes)
+	keep := func(body []byte, name string) []byte {
+		if len(body) > limit {
+			r.Truncated = append(r.Truncated, name)
+			body = body[:limit]
+		}
+		return body
+	}
+	r.Upstream.Request = keep(x.sent, "upstream.request")
+	if x.translated != nil {
+		r.Upstream.Response = keep(x.translated.upstreamBody(), "upstream.response")
+	}
+}

@@ -144,7 +144,7 @@ func (x *exchange) refuseProblem(err error) {
 		p = &canon.Problem{Status: http.StatusBadRequest, Code: codeInvalidRequest, Message: err.Error()}
 	}
 	x.param = p.Param
-	x.refuse(p.Status, p.Code, p.Message)
+	x.refuse(p.Status, p.Code, p.Error()) // the field in words, too: not every envelope has a place for it
 }
 
 // answerLocal answers a model call instead of the upstream, once its record is durable.

@@ -55,6 +55,8 @@ func (*encoder) AppendKeepAlive(dst []byte) []byte { return append(dst, ": keepa
 
 func (w *encoder) Append(dst []byte, e *canon.Event) []byte {
 	switch e.Kind {
+	case canon.Ping: // the upstream keeps us waiting, and we the client
+		return w.AppendKeepAlive(dst)
 	case canon.Start:
 		w.usage = e.Usage
 		return w.start(dst, e)

@@ -5,14 +5,11 @@ import (
 	"rolltap/rewrite/canon"
 )
 
-// AppendError: the envelope has no place for code and param (wire.md 3.1.4), so the message names the field that a refusal of ours is about.
+// AppendError: the envelope has no place for code and param (wire.md 3.1.4).
 func (messages) AppendError(dst []byte, p canon.Problem) []byte {
 	message := p.Message
-	switch p.Code {
-	case canon.CodeOverflow:
+	if p.Code == canon.CodeOverflow {
 		message = overflowText(message)
-	case canon.CodeInvalid, canon.CodeUnsupported:
-		message = p.Error()
 	}
 	dst = append(dst, `{"type":"error","error":{"type":`...)
 	dst = jsonx.AppendString(dst, errorType(&p))

@@ -141,3 +141,38 @@ func TestTranslatedWaitForASlotIsKeptAlive(t *testing.T) {
 	u.next()
 	r.record("b").expect(t, "rolltap.outcome", "ok")
 }
+
+// In the upstream's own dialect the keys that act there replace what they are about, and are recorded.
+func TestPolicyInTheUpstreamsOwnDialect(t *testing.T) {
+	s := messagesSample()
+	for _, c := range []struct {
+		name, ask, sent string
+		change          func(*rewrite.Policy)
+		lost            any
+	}{
+		{"extra_body", `{"model":"m", "max_tokens":9,"messages":[]}`, `{"model":"m", "max_tokens":9,"messages":[],"top_k":5}`,
+			func(p *rewrite.Policy) { p.ExtraBody = []byte(`{"top_k":5,"max_tokens":1}`) }, nil},
+		{"override", `{"model":"m", "max_tokens":9,"messages":[]}`, `{"model":"m", "max_tokens":1,"messages":[]}`,
+			func(p *rewrite.Policy) { p.Override = []byte(`{"max_tokens":1}`) }, nil},
+		{"unsigned_thinking", `{"model":"m", "messages":[{"role":"assistant","content":[{"type":"thinking","thinking":"t"}, {"type":"text","text":"a"}]}]}`,
+			`{"model":"m", "messages":[{"role":"assistant","content":[{"type":"text","text":"a"}]}]}`,
+			func(p *rewrite.Policy) { p.UnsignedThinking = "drop" }, "messages[0].content[0].thinking"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			got := ""
+			u := newUpstream(t, func(k *call) { got = k.Body(); k.reply(200, "application/json", s.unary) })
+			r := start(t, u.url(), func(cfg *Config) { c.change(&cfg.Rewrite) })
+			if seen := r.exchange("/ng-rollout/r"+s.path, c.ask); seen.body != s.unary {
+				t.Errorf("the client saw %s", seen.body)
+			}
+			if got != c.sent {
+				t.Errorf("the upstream got %s", got)
+			}
+			rec := r.record("r")
+			if rec.expect(t, "rolltap.outcome", "ok", "rolltap.losses.0.path", c.lost); rec.at("rolltap.upstream.request") == nil {
+				t.Error("what was sent is not in the record")
+			}
+		})
+	}
+}

@@ -82,14 +82,15 @@ type exchange struct {
 	endAt     time.Duration // the end of the answer was known
 	doneAt    time.Duration // the record was written, or the store had said that it cannot be
 
-	translation *rewrite.Translation // nil: body bytes pass as they are
-	translated  *translated          // its round trip
-	sent        []byte               // the request as the upstream got it, where that is not as it came
-	spliced     bool                 // sent is the client's request with some members replaced
-	renamer     *rewrite.Renamer     // the client sees another model's name than the upstream says; nil: it does not
-	lateStatus  int                  // the error status of an upstream whose client was kept alive with a good one; 0: none
-	servedModel string               // what the upstream was asked for instead of the client's model, where that is known to differ
-	trouble     situation            // what went wrong with the translated answer, once the client's end of it is known
+	translation  *rewrite.Translation // nil: body bytes pass as they are
+	translated   *translated          // its round trip
+	sent         []byte               // the request as the upstream got it, where that is not as it came
+	spliceLosses canon.Losses
+	spliced      bool             // sent is the client's request with some members replaced
+	renamer      *rewrite.Renamer // the client sees another model's name than the upstream says; nil: it does not
+	lateStatus   int              // the error status of an upstream whose client was kept alive with a good one; 0: none
+	servedModel  string           // what the upstream was asked for instead of the client's model, where that is known to differ
+	trouble      situation        // what went wrong with the translated answer, once the client's end of it is known
 
 	situation situation
 	summary   dialect.Summary

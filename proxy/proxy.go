@@ -293,10 +293,8 @@ func (x *exchange) report() {
 		if x.attempted {
 			e.UpstreamDialect = string(x.upstreamDialect())
 		}
-		if x.translation != nil {
-			for _, l := range x.translation.Losses() {
-				e.Losses = append(e.Losses, string(l.Reason))
-			}
+		for _, l := range x.losses() {
+			e.Losses = append(e.Losses, string(l.Reason))
 		}
 		x.h.metrics.Exchange(e)
 	}

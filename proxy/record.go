@@ -121,10 +121,8 @@ func (x *exchange) record() *capture.Record {
 		r.Upstream = &capture.Upstream{Dialect: string(x.upstreamDialect()), Path: x.upstreamPath(), Status: x.upstreamStatus, Model: model}
 		x.recordTranslation(r)
 	}
-	if x.translation != nil {
-		for _, l := range x.translation.Losses() {
-			r.Losses = append(r.Losses, capture.Loss{Path: l.Path, Reason: string(l.Reason)})
-		}
+	for _, l := range x.losses() {
+		r.Losses = append(r.Losses, capture.Loss{Path: l.Path, Reason: string(l.Reason)})
 	}
 	if u := x.summary.Usage; u != canon.NoUsage() {
 		r.Usage = &capture.Usage{Prompt: u.Prompt, Completion: u.Completion, Cached: u.Cached, Reasoning: u.Reasoning}

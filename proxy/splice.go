@@ -8,6 +8,7 @@ import (
 
 	"rolltap/internal/jsonx"
 	"rolltap/rewrite"
+	"rolltap/rewrite/canon"
 )
 
 // reshapes reports whether requests of the upstream's own dialect may be changed: then they are held whole to be looked into.
@@ -28,7 +29,7 @@ func (x *exchange) spliceRequest() bool {
 	name := jsonx.Get(body, "model")
 	asked, _ := jsonx.Text(name)
 	model := x.h.cfg.upstreamModel(asked)
-	sent, err := x.h.cfg.Rewrite.Splice(body, model, x.dialect.Name())
+	sent, err := x.h.cfg.Rewrite.Splice(body, model, x.dialect.Name(), &x.spliceLosses)
 	if err != nil {
 		x.refuseProblem(err)
 		return false
@@ -41,6 +42,14 @@ func (x *exchange) spliceRequest() bool {
 		x.renamer, x.servedModel = rewrite.NewRenamer(name), model
 	}
 	return true
+}
+
+// losses is what did not reach the upstream, or the client, of this exchange.
+func (x *exchange) losses() []canon.Loss {
+	if x.translation != nil {
+		return x.translation.Losses()
+	}
+	return x.spliceLosses.List()
 }
 
 // renamed is the body of an answer in which the client sees the model's name that it asked for.

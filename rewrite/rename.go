@@ -101,12 +101,16 @@ func (r *Renamer) appendName(dst, body []byte, at int, value []byte) ([]byte, in
 
 // Reshapes tells whether a request of the upstream's own dialect may be changed.
 func (p *Policy) Reshapes() bool {
-	return p.ExtraBody != nil || p.Override != nil
+	return p.ExtraBody != nil || p.Override != nil || p.UnsignedThinking == "drop"
 }
 
 // Splice replaces in a request of the upstream's own dialect what settings replace: the model's name, unless model is empty, and what
-// extra_body and override say. Every other byte stays. The body is a valid JSON object.
-func (p *Policy) Splice(body []byte, model string, d canon.Dialect) ([]byte, error) {
+// extra_body and override say; reasoning without a signature goes where unsigned_thinking says so. Every other byte stays. The body is a valid
+// JSON object.
+func (p *Policy) Splice(body []byte, model string, d canon.Dialect, l *canon.Losses) ([]byte, error) {
+	if d == canon.Messages && p.UnsignedThinking == "drop" {
+		body = dropUnsigned(body, l)
+	}
 	if model != "" {
 		body = SetMember(body, "model", jsonx.AppendString(nil, model))
 	}

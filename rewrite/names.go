@@ -1,11 +1,11 @@
 package rewrite
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
 
+	"rolltap/internal/jsonx"
 	"rolltap/rewrite/canon"
 )
 
@@ -176,11 +176,7 @@ func (n *toolNames) restore(name canon.Text) (canon.Call, bool) {
 	if n == nil {
 		return canon.Call{}, false
 	}
-	if bytes.IndexByte(name, '\\') < 0 {
-		c, ok := n.client[string(name)]
-		return c, ok
-	}
-	c, ok := n.client[plainText(name)]
+	c, ok := n.client[string(jsonx.Unquoted(name))]
 	return c, ok
 }
 

@@ -1,9 +1,6 @@
 package rewrite
 
 import (
-	"bytes"
-
-	"rolltap/internal/jsonx"
 	"rolltap/rewrite/canon"
 	"rolltap/rewrite/dialect"
 	"rolltap/rewrite/sse"
@@ -20,9 +17,7 @@ type Observer struct {
 	maxFold int64
 	total   int64
 
-	progress     Progress
-	opened       bool // an event that is no ping was seen
-	firstIsError bool
+	progress Progress
 }
 
 // Progress is what is known of a stream after a push. Offsets count the body's bytes from its start.
@@ -103,9 +98,6 @@ func (o *Observer) event(ev *sse.Event) {
 	if s.Verdict != dialect.None {
 		o.progress.Verdict, o.progress.End, o.progress.Safe = s.Verdict, ev.Start, ev.Start
 	}
-	if !o.opened && !isPing(ev) {
-		o.opened, o.firstIsError = true, s.Verdict == dialect.Failed
-	}
 }
 
 func (o *Observer) giveUp() {
@@ -131,19 +123,4 @@ func (o *Observer) Summary() dialect.Summary {
 		return o.summary
 	}
 	return o.fold.Summary()
-}
-
-// FirstIsError tells that the stream opened with an error frame; pings, comments and events without data do not open it.
-func (o *Observer) FirstIsError() bool { return o.firstIsError }
-
-// isPing: an event without data that is no error, or one that calls itself ping (Messages, wire.md 3.1.3), opens nothing.
-func isPing(ev *sse.Event) bool {
-	if string(ev.Name) == "ping" {
-		return true
-	}
-	if len(bytes.TrimSpace(ev.Data)) == 0 {
-		return string(ev.Name) != "error"
-	}
-	kind, _ := jsonx.Interior(jsonx.Get(ev.Data, "type"))
-	return string(kind) == "ping"
 }

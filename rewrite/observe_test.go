@@ -142,33 +142,6 @@ func TestALargeTerminalEventIsKnownByItsName(t *testing.T) {
 	}
 }
 
-func TestFirstIsError(t *testing.T) {
-	for _, c := range []struct {
-		name    string
-		dialect canon.Dialect
-		stream  string
-		want    bool
-	}{
-		{"an error frame at once", canon.Chat, "data: {\"error\": {\"code\": 400}}\n\ndata: [DONE]\n\n", true},
-		{"an error frame behind comments", canon.Chat, ": keep-alive\n\n: keep-alive\n\ndata: {\"error\": {}}\n\n", true},
-		{"an error frame behind empty data", canon.Chat, "data:\n\ndata: {\"error\": {}}\n\n", true},
-		{"an error frame behind a role chunk", canon.Chat, "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\"}}]}\n\ndata: {\"error\":{}}\n\n", false},
-		{"an error event behind pings", canon.Messages, "event: ping\ndata: {\"type\":\"ping\"}\n\ndata: {\"type\":\"ping\"}\n\nevent: error\ndata: {\"type\":\"error\"}\n\n", true},
-		{"an error event by name alone", canon.Messages, "event: error\n\n", true},
-		{"an error event behind created", canon.Responses, "event: response.created\ndata: {\"type\":\"response.created\"}\n\nevent: error\ndata: {}\n\n", false},
-		{"an ordinary stream", canon.Chat, "data: {\"choices\":[]}\n\ndata: [DONE]\n\n", false},
-		{"an empty stream", canon.Chat, "", false},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			o := NewObserver(DialectOf(c.dialect), room)
-			watch(o, c.stream)
-			if got := o.FirstIsError(); got != c.want {
-				t.Errorf("got %v, want %v", got, c.want)
-			}
-		})
-	}
-}
-
 func TestHowAStreamIsSplitDoesNotMatter(t *testing.T) {
 	for _, r := range recorded {
 		t.Run(r.name, func(t *testing.T) {

@@ -83,11 +83,11 @@ func (p *Policy) words() []wordKey {
 	}
 }
 
-// Validate joins all that is wrong with the policy, each problem with the key that it is about.
+// Validate joins all that is wrong with the policy, each a *KeyError.
 func (p *Policy) Validate() error {
 	var bad []error
 	wrong := func(key, format string, args ...any) {
-		bad = append(bad, fmt.Errorf("rewrite.%s: "+format, append([]any{key}, args...)...))
+		bad = append(bad, &KeyError{key, fmt.Errorf(format, args...)})
 	}
 	for _, k := range p.words() {
 		if !slices.Contains(k.words, *k.value) {

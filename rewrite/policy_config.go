@@ -14,15 +14,15 @@ import (
 func PolicyFromJSON(obj []byte) (Policy, error) {
 	p := DefaultPolicy()
 	if !jsonx.Valid(obj) || jsonx.KindOf(obj) != jsonx.KindObject {
-		return p, errors.New("rewrite: is no mapping")
+		return p, &KeyError{Err: errors.New("is no mapping")}
 	}
 	words := p.words()
 	var bad []error
 	for it := jsonx.Object(obj); it.Next(); {
-		key, value := string(jsonx.AppendUnquoted(nil, it.Key())), it.Value()
+		key, value := string(jsonx.Unquoted(it.Key())), it.Value()
 		if jsonx.IsNull(value) {
 			if !p.has(key) {
-				bad = append(bad, fmt.Errorf("rewrite.%s: unknown key", key))
+				bad = append(bad, &KeyError{key, errUnknownKey})
 			}
 			continue
 		}
@@ -32,12 +32,29 @@ func PolicyFromJSON(obj []byte) (Policy, error) {
 		} else {
 			err = p.set(key, value)
 		}
-		if err != nil {
-			bad = append(bad, fmt.Errorf("rewrite.%s: %w", key, err))
+		if several, ok := err.(interface{ Unwrap() []error }); ok {
+			bad = append(bad, several.Unwrap()...)
+		} else if err != nil {
+			bad = append(bad, &KeyError{key, err})
 		}
 	}
 	return p, errors.Join(bad...)
 }
+
+// KeyError is what is wrong with one key of the `rewrite:` mapping.
+type KeyError struct {
+	Key string // with its place inside the mapping: "sampling[0].model"; "" the mapping itself
+	Err error
+}
+
+func (e *KeyError) Error() string {
+	if e.Key == "" {
+		return "rewrite: " + e.Err.Error()
+	}
+	return "rewrite." + e.Key + ": " + e.Err.Error()
+}
+
+func (e *KeyError) Unwrap() error { return e.Err }
 
 // has tells whether there is a key of that name.
 func (p *Policy) has(key string) bool {
@@ -91,12 +108,12 @@ func (p *Policy) setSampling(value []byte) error {
 	for it, i := jsonx.Array(value), 0; it.Next(); i++ {
 		rule := SamplingRule{Action: "error"}
 		if jsonx.KindOf(it.Value()) != jsonx.KindObject {
-			bad = append(bad, fmt.Errorf("entry %d is no mapping", i))
+			bad = append(bad, &KeyError{fmt.Sprintf("sampling[%d]", i), errors.New("is no mapping")})
 			continue
 		}
 		for m := jsonx.Object(it.Value()); m.Next(); {
 			var err error
-			switch key := string(jsonx.AppendUnquoted(nil, m.Key())); key {
+			switch key := string(jsonx.Unquoted(m.Key())); key {
 			case "model":
 				err = setWord(&rule.Model, m.Value())
 			case "action":
@@ -107,7 +124,7 @@ func (p *Policy) setSampling(value []byte) error {
 				err = errUnknownKey
 			}
 			if err != nil {
-				bad = append(bad, fmt.Errorf("entry %d: %s: %w", i, jsonx.AppendUnquoted(nil, m.Key()), err))
+				bad = append(bad, &KeyError{fmt.Sprintf("sampling[%d].%s", i, jsonx.Unquoted(m.Key())), err})
 			}
 		}
 		p.Sampling = append(p.Sampling, rule)

@@ -66,9 +66,9 @@ func TestPolicyFromJSONRefuses(t *testing.T) {
 		{`{"max_tokens_limit":"never"}`, "rewrite.max_tokens_limit: is neither auto nor"},
 		{`{"max_tokens_limit":-1}`, "rewrite.max_tokens_limit: is neither auto nor"},
 		{`{"sampling":{}}`, "rewrite.sampling: is no list"},
-		{`{"sampling":[3]}`, "rewrite.sampling: entry 0 is no mapping"},
-		{`{"sampling":[{"model":"m","forbids":[]}]}`, "rewrite.sampling: entry 0: forbids: unknown key"},
-		{`{"sampling":[{"model":"m","forbid":"top_p"}]}`, "rewrite.sampling: entry 0: forbid: is no list of strings"},
+		{`{"sampling":[3]}`, "rewrite.sampling[0]: is no mapping"},
+		{`{"sampling":[{"model":"m","forbids":[]}]}`, "rewrite.sampling[0].forbids: unknown key"},
+		{`{"sampling":[{"model":"m","forbid":"top_p"}]}`, "rewrite.sampling[0].forbid: is no list of strings"},
 		{`{"a":1,"b":2}`, "rewrite.a: unknown key\nrewrite.b: unknown key"},
 	} {
 		if _, err := PolicyFromJSON([]byte(tc.in)); err == nil || !strings.Contains(err.Error(), tc.want) {

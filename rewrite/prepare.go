@@ -206,7 +206,7 @@ func (x *preparation) metadata() {
 	if m == nil || !x.p.MetadataExtras || x.to != canon.Messages {
 		return
 	}
-	rest := DropMember(DropMember(m, "extra_body"), templateArgs)
+	rest := dropMember(dropMember(m, "extra_body"), templateArgs)
 	if members := jsonx.Object(rest); !members.Next() {
 		rest = nil
 	}

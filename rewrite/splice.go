@@ -30,8 +30,8 @@ func SetMember(body []byte, name string, value []byte) []byte {
 	return append(out, body[end:]...)
 }
 
-// DropMember takes the top-level members of that name out of a JSON object. Every other byte stays; body is not written to.
-func DropMember(body []byte, name string) []byte {
+// dropMember takes the top-level members of that name out of a JSON object. Every other byte stays; body is not written to.
+func dropMember(body []byte, name string) []byte {
 	for {
 		old := jsonx.Get(body, name)
 		if old == nil {
@@ -93,7 +93,7 @@ func (p *Policy) mergeExtras(body []byte, metadata canon.Raw, to canon.Dialect) 
 		model, _ := jsonx.Text(jsonx.Get(body, "model"))
 		if err := p.eachForbidden(model,
 			func(name string) bool { return !jsonx.IsNull(jsonx.Get(body, name)) },
-			func(name string) { body = DropMember(body, name) }); err != nil {
+			func(name string) { body = dropMember(body, name) }); err != nil {
 			return nil, err
 		}
 	}
@@ -109,7 +109,7 @@ func metadataObject(metadata canon.Raw, name string) ([]byte, error) {
 	in, ok := jsonx.Interior(raw)
 	text := jsonx.AppendUnquoted(nil, in)
 	if !ok || !jsonx.Valid(text) || jsonx.KindOf(text) != jsonx.KindObject {
-		return nil, canon.Invalid("metadata."+name, "has to be a string that holds a JSON object")
+		return nil, canon.Invalid("metadata."+name, "must be a string that holds a JSON object")
 	}
 	return text, nil
 }

@@ -40,7 +40,7 @@ func TestDropMember(t *testing.T) {
 		{`{"a":1,"b":2,"a":3}`, `{"b":2}`},
 		{`{"b":{"a":1}}`, `{"b":{"a":1}}`},
 	} {
-		if got := DropMember([]byte(tc.body), "a"); string(got) != tc.want || !jsonx.Valid(got) {
+		if got := dropMember([]byte(tc.body), "a"); string(got) != tc.want || !jsonx.Valid(got) {
 			t.Errorf("%s: %s; want %s", tc.body, got, tc.want)
 		}
 	}

@@ -236,7 +236,7 @@ func (s *Stream) emit(e *canon.Event) error {
 
 func (s *Stream) misunderstood(err error) {
 	s.invalid = true
-	s.fail(&canon.Problem{Status: 502, Code: CodeUpstreamInvalid, Message: "the upstream sent something that is not its dialect: " + err.Error()})
+	s.fail(canon.Unreadable("the upstream sent something that is not its dialect: " + err.Error()))
 }
 
 func (s *Stream) fail(p *canon.Problem) {

@@ -1,7 +1,6 @@
 package rewrite
 
 import (
-	"bytes"
 	"strings"
 
 	"rolltap/internal/jsonx"
@@ -10,10 +9,7 @@ import (
 
 // plainText is the text that t stands for.
 func plainText(t canon.Text) string {
-	if bytes.IndexByte(t, '\\') < 0 {
-		return string(t)
-	}
-	return string(jsonx.AppendUnquoted(nil, t))
+	return string(jsonx.Unquoted(t))
 }
 
 // unit is the first character of s, which is a piece of the inside of a JSON string and not empty, and how many bytes it takes there. A

@@ -147,16 +147,7 @@ func (t *Translation) emptyTurn(p *canon.Problem) []byte {
 func (t *Translation) AppendProblem(dst []byte, p *canon.Problem) []byte {
 	q := *p
 	if q.Code == "" {
-		switch q.Status {
-		case 404:
-			q.Code = "model_not_found"
-		case 413:
-			q.Code = "request_too_large"
-		case 429:
-			q.Code = "rate_limit_exceeded"
-		case 503, 529:
-			q.Code = "overloaded"
-		}
+		q.Code = dialect.StatusCode(&q)
 	}
 	return t.client.AppendError(dst, q)
 }
@@ -169,27 +160,23 @@ func (t *Translation) options() dialect.Options {
 
 // noAnswer says that the upstream's answer is none that can be translated.
 func noAnswer(why string) *canon.Problem {
-	return &canon.Problem{Status: 502, Code: CodeUpstreamInvalid, Message: "the upstream's answer is no answer of its dialect: " + why}
+	return canon.Unreadable("the upstream's answer is no answer of its dialect: " + why)
 }
 
 // CodeUpstreamInvalid is the x-rolltap-error word of answers that cannot be translated.
-const CodeUpstreamInvalid = "upstream_invalid"
+const CodeUpstreamInvalid = canon.CodeUpstreamInvalid
 
 // checkObject refuses what no decoder is to see: anything but one JSON object whose members have different names. Of two members of one
 // name readers take the first or the last, so the client could mean another than the upstream was sent.
 func checkObject(body []byte) error {
 	if !jsonx.Valid(body) || jsonx.KindOf(body) != jsonx.KindObject {
-		return canon.Invalid("", "the body has to be one JSON object")
+		return canon.Invalid("", "the body must be one JSON object")
 	}
 	var few [24][]byte
 	seen := few[:0]
 	var many map[string]struct{}
 	for it := jsonx.Object(body); it.Next(); {
-		key := it.Key()
-		name := key
-		if hasEscape(key) {
-			name = jsonx.AppendUnquoted(nil, key)
-		}
+		name := jsonx.Unquoted(it.Key())
 		if many == nil {
 			for _, s := range seen {
 				if string(s) == string(name) {
@@ -210,13 +197,4 @@ func checkObject(body []byte) error {
 		many[string(name)] = struct{}{}
 	}
 	return nil
-}
-
-func hasEscape(key []byte) bool {
-	for _, c := range key {
-		if c == '\\' {
-			return true
-		}
-	}
-	return false
 }

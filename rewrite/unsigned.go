@@ -7,11 +7,14 @@ import (
 	"rolltap/rewrite/canon"
 )
 
+// thinkingRemoved stands in a message that was nothing but unsigned thinking.
+const thinkingRemoved = `{"type":"text","text":"(thinking removed)"}`
+
 // dropUnsigned takes the thinking blocks without a signature out of the history of a Messages request, for an upstream that verifies
 // signatures. Every other byte stays; body is not written to.
 func dropUnsigned(body []byte, l *canon.Losses) []byte {
 	var out []byte
-	at := 0 // body is in out up to here
+	at := 0                                                         // body is in out up to here
 	place := func(part []byte) int { return cap(body) - cap(part) } // both end where the array ends
 	m := -1
 	for messages := jsonx.Array(jsonx.Get(body, "messages")); messages.Next(); {
@@ -38,9 +41,10 @@ func dropUnsigned(body []byte, l *canon.Losses) []byte {
 				l.Add(fmt.Sprintf("messages[%d].content[%d].thinking", m, block), canon.ByPolicy)
 			}
 		}
-		if block >= 0 && kept == 0 { // nothing is left
-			last := place(content) + len(content) - 1
-			out, at = append(out, body[at:place(content)+1]...), last
+		if block >= 0 && kept == 0 { // nothing is left, and a message without content is refused
+			out = append(out, body[at:place(content)+1]...)
+			out = append(out, thinkingRemoved...)
+			at = place(content) + len(content) - 1
 		}
 	}
 	if at == 0 {

@@ -24,6 +24,9 @@ func TestDropUnsignedKeepsEverythingElse(t *testing.T) {
 				lost = append(lost, fmt.Sprintf("messages[1].content[%d].thinking", i))
 			}
 		}
+		if kept == nil {
+			kept = []string{thinkingRemoved}
+		}
 		make := func(blocks []string) string {
 			return `{"n":1.0, "messages":[{"role":"user","content":"hi"} , {"role":"assistant","content": [` + strings.Join(blocks, " , ") + `]},{"role":"user","content":[` + text + `]}],"x":"é"}`
 		}

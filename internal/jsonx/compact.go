@@ -87,6 +87,20 @@ func (c *Compactor) Finish() (Kind, error) {
 	return KindInvalid, ErrSyntax
 }
 
+// AppendCompact appends a valid value without the white space between its tokens: a line end among it would tear an event of a stream apart.
+// dst and raw must not overlap.
+func AppendCompact(dst, raw []byte) []byte {
+	if kind := KindOf(raw); kind != KindObject && kind != KindArray {
+		return append(dst, trim(raw)...)
+	}
+	var c Compactor
+	whole, err := c.Append(dst, raw)
+	if err != nil {
+		return append(dst, "null"...) // never: the value is valid
+	}
+	return whole
+}
+
 // Tight reports whether output and input are the same so far.
 func (c *Compactor) Tight() bool { return !c.loose }
 

@@ -331,3 +331,21 @@ func fixtures(t testing.TB) [][]byte {
 	}
 	return slices.Clip(all)
 }
+
+func TestAppendCompact(t *testing.T) {
+	for in, want := range map[string]string{
+		"{ \"a b\" :\r\n[ 1 , \"\\n\" ] }": `{"a b":[1,"\n"]}`, " \"a b\"\n": `"a b"`, "\t-1.50 ": "-1.50", "null": "null", "[\n]": "[]",
+	} {
+		if got := string(AppendCompact([]byte("x"), []byte(in))); got != "x"+want {
+			t.Errorf("%q: got %q", in, got)
+		}
+	}
+}
+
+func TestUnquoted(t *testing.T) {
+	for in, want := range map[string]string{"": "", "a": "a", `a\n\u00e9\/`: "a\né/", `\ud800`: "\uFFFD"} {
+		if got := string(Unquoted([]byte(in))); got != want {
+			t.Errorf("%q: got %q", in, got)
+		}
+	}
+}

@@ -111,10 +111,7 @@ func Text(raw []byte) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	if bytes.IndexByte(in, '\\') < 0 {
-		return string(in), true
-	}
-	return string(AppendUnquoted(nil, in)), true
+	return string(Unquoted(in)), true
 }
 
 // AppendUnquoted appends the text that interior, the inside of a JSON string, stands for. Escapes of lone
@@ -130,6 +127,14 @@ func AppendUnquoted(dst, interior []byte) []byte {
 		dst = utf8.AppendRune(dst, r)
 		interior = interior[i+n:]
 	}
+}
+
+// Unquoted is the text that interior, the inside of a JSON string, stands for: interior itself when nothing in it is escaped.
+func Unquoted(interior []byte) []byte {
+	if bytes.IndexByte(interior, '\\') < 0 {
+		return interior
+	}
+	return AppendUnquoted(nil, interior)
 }
 
 // equalUnquoted reports whether interior stands for s.

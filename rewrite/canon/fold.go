@@ -1,6 +1,7 @@
 package canon
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 )
@@ -184,22 +185,13 @@ func joinEntries(dst, entries []byte) []byte {
 	if dst == nil {
 		dst = []byte{}
 	}
-	if blank(entries) {
+	if len(bytes.Trim(entries, " \t\r\n")) == 0 {
 		return dst
 	}
 	if len(dst) > 0 {
 		dst = append(dst, ',')
 	}
 	return append(dst, entries...)
-}
-
-func blank(b []byte) bool {
-	for _, c := range b {
-		if c != ' ' && c != '\t' && c != '\n' && c != '\r' {
-			return false
-		}
-	}
-	return true
 }
 
 // owned is a copy that keeps nil apart from empty.

@@ -1,5 +1,7 @@
 package canon
 
+import "strconv"
+
 // Reason says why something was lost.
 type Reason string
 
@@ -16,6 +18,13 @@ const (
 type Loss struct {
 	Path   string
 	Reason Reason
+}
+
+// At is the path of element i of a list: "messages[3]".
+func At(list string, i int) string {
+	var buf [64]byte
+	b := append(append(buf[:0], list...), '[')
+	return string(append(strconv.AppendInt(b, int64(i), 10), ']'))
 }
 
 // maxLosses bounds the list of one exchange; the last entry then says that there were more.

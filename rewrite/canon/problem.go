@@ -1,10 +1,11 @@
 package canon
 
-// Codes of refusals that decoders and encoders make; they are x-rolltap-error words.
+// Codes of refusals and failures that decoders and encoders make; they are x-rolltap-error words.
 const (
-	CodeInvalid     = "invalid_request"
-	CodeUnsupported = "unsupported_parameter"
-	CodeOverflow    = "context_length_exceeded"
+	CodeInvalid         = "invalid_request"
+	CodeUnsupported     = "unsupported_parameter"
+	CodeOverflow        = "context_length_exceeded"
+	CodeUpstreamInvalid = "upstream_invalid"
 )
 
 // Problem is a refusal or failure before it has a dialect. As an error it says why a request cannot be translated, or what the other side
@@ -32,4 +33,9 @@ func Invalid(param, message string) *Problem {
 // Unsupported is the 400 for what the other dialect cannot say.
 func Unsupported(param, message string) *Problem {
 	return &Problem{Status: 400, Code: CodeUnsupported, Message: message, Param: param}
+}
+
+// Unreadable is the 502 for an answer, or an event of one, that is not of the dialect that it should be of. The message never quotes it.
+func Unreadable(message string) *Problem {
+	return &Problem{Status: 502, Code: CodeUpstreamInvalid, Message: message}
 }

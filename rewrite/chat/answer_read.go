@@ -36,7 +36,7 @@ func (chat) ReadAnswer(body []byte, o dialect.Options) (*canon.Answer, error) {
 	}
 	finish, ok := jsonx.Interior(c[1])
 	if !ok || len(finish) == 0 {
-		return nil, unreadable("the upstream's answer has no finish reason")
+		return nil, canon.Unreadable("the upstream's answer has no finish reason")
 	}
 	if a.Parts, err = readMessage(c[0], o); err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (chat) ReadAnswer(body []byte, o dialect.Options) (*canon.Answer, error) {
 	a.Usage = countedUsage(readUsage(top[4]), countIDs(top[5]), countIDs(c[5]))
 	var aborting bool
 	if a.Stop, aborting = readStop(finish, c[2], c[3]); aborting {
-		a.Failed = aborted()
+		a.Failed = dialect.Aborted()
 	}
 	return a, nil
 }
@@ -59,7 +59,7 @@ func firstChoice(choices []byte, losses *canon.Losses) (first []byte, err error)
 		}
 	}
 	if jsonx.KindOf(first) != jsonx.KindObject {
-		return nil, unreadable("the upstream's answer has no first choice")
+		return nil, canon.Unreadable("the upstream's answer has no first choice")
 	}
 	return first, nil
 }
@@ -91,7 +91,7 @@ func readMessage(raw []byte, o dialect.Options) (parts []canon.Part, err error) 
 			}
 			fallthrough
 		default:
-			return nil, unreadable("the upstream sent a text that is no string")
+			return nil, canon.Unreadable("the upstream sent a text that is no string")
 		}
 	}
 	cite(parts, s.annotations, o.Losses)
@@ -128,7 +128,7 @@ func cite(parts []canon.Part, annotations []byte, losses *canon.Losses) {
 // readToolCall reads one element of tool_calls: {"id","type","function":{"name","arguments"}} or {"id","type","custom":{"name","input"}}.
 func readToolCall(raw []byte, losses *canon.Losses) (canon.Call, error) {
 	if jsonx.KindOf(raw) != jsonx.KindObject {
-		return canon.Call{}, unreadable("the upstream sent a tool call that is no object")
+		return canon.Call{}, canon.Unreadable("the upstream sent a tool call that is no object")
 	}
 	var m [3][]byte
 	jsonx.GetAll(raw, []string{"id", "function", "custom"}, m[:])

@@ -51,7 +51,7 @@ func (d *decoder) Frame(dst []canon.Event, name, data []byte) ([]canon.Event, er
 	}
 	d.scratch, d.touched, d.named, d.odd = d.scratch[:0], 0, false, false
 	if len(name) > 0 && string(bytes.TrimSpace(name)) == "error" {
-		return d.fail(dst, readProblem(0, data)), nil
+		return d.fail(dst, dialect.ReadProblem(0, data)), nil
 	}
 	before := len(dst)
 	dst, done := d.again(dst, data)
@@ -72,7 +72,7 @@ func (d *decoder) whole(dst []canon.Event, data []byte) []canon.Event {
 	chunk, invalid := fold.Open(data)
 	switch {
 	case invalid:
-		d.err = unreadable("the upstream sent an event that is no JSON object")
+		d.err = canon.Unreadable("the upstream sent an event that is no JSON object")
 	case chunk != nil:
 		dst, d.err = d.chunk(dst, chunk)
 	case fold.IsDone(data):
@@ -139,11 +139,11 @@ func (d *decoder) chunk(dst []canon.Event, raw []byte) ([]canon.Event, error) {
 			ids = value
 		case "error":
 			if !jsonx.IsNull(value) {
-				return d.fail(dst, readProblem(0, raw)), nil
+				return d.fail(dst, dialect.ReadProblem(0, raw)), nil
 			}
 		case "object":
 			if isFlatError(value) {
-				return d.fail(dst, readProblem(0, raw)), nil
+				return d.fail(dst, dialect.ReadProblem(0, raw)), nil
 			}
 		case "detail":
 			detail = value
@@ -154,7 +154,7 @@ func (d *decoder) chunk(dst []canon.Event, raw []byte) ([]canon.Event, error) {
 		}
 	}
 	if choices == nil && !fold.Blank(detail) {
-		return d.fail(dst, readProblem(0, raw)), nil
+		return d.fail(dst, dialect.ReadProblem(0, raw)), nil
 	}
 	d.keepUsage(usage)
 	if ids != nil && d.promptIDs == 0 {
@@ -170,7 +170,7 @@ func (d *decoder) chunk(dst []canon.Event, raw []byte) ([]canon.Event, error) {
 			d.learnHead(raw, it.Value())
 		}
 		if jsonx.KindOf(it.Value()) != jsonx.KindObject {
-			return dst, unreadable("the upstream sent a choice that is no object")
+			return dst, canon.Unreadable("the upstream sent a choice that is no object")
 		}
 		c = choiceMembers{}
 		d.readChoice(it.Value(), &c)
@@ -270,11 +270,11 @@ func (d *decoder) choice(dst []canon.Event, c *choiceMembers) ([]canon.Event, er
 func (d *decoder) finish(dst []canon.Event, finish, stopReason, matched []byte) ([]canon.Event, error) {
 	word, ok := jsonx.Interior(finish)
 	if !ok {
-		return dst, unreadable("the upstream sent a finish reason that is no string")
+		return dst, canon.Unreadable("the upstream sent a finish reason that is no string")
 	}
 	stop, aborting := readStop(word, stopReason, matched)
 	if aborting {
-		return d.fail(dst, aborted()), nil
+		return d.fail(dst, dialect.Aborted()), nil
 	}
 	d.stopText = append(append(d.stopText[:0], stop.Native...), stop.Sequence...)
 	n := len(stop.Native)

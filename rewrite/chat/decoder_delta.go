@@ -18,7 +18,7 @@ type said struct {
 // readSaid collects the members of a delta or message; lose hears of those that say something which has no place.
 func readSaid(raw []byte, lose func(name, value []byte)) (s said, err error) {
 	if jsonx.KindOf(raw) != jsonx.KindObject {
-		return s, unreadable("the upstream sent a message that is no object")
+		return s, canon.Unreadable("the upstream sent a message that is no object")
 	}
 	var older []byte
 	for it := jsonx.Object(raw); it.Next(); {
@@ -56,7 +56,7 @@ func readSaid(raw []byte, lose func(name, value []byte)) (s said, err error) {
 		}
 	}
 	if s.calls != nil && s.calls[0] != '[' {
-		return s, unreadable("the upstream sent tool calls that are no array")
+		return s, canon.Unreadable("the upstream sent tool calls that are no array")
 	}
 	return s, nil
 }
@@ -118,7 +118,7 @@ func (d *decoder) texts(dst []canon.Event, kind canon.PartType, raw []byte, at s
 			func(name, value []byte) { d.lose(at+"content.", name, value) })
 		return dst, nil
 	}
-	return dst, unreadable("the upstream sent a text that is no string")
+	return dst, canon.Unreadable("the upstream sent a text that is no string")
 }
 
 func (d *decoder) text(dst []canon.Event, kind canon.PartType, text canon.Text) []canon.Event {

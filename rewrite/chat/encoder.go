@@ -74,8 +74,7 @@ func (w *encoder) Append(dst []byte, e *canon.Event) []byte {
 			break
 		}
 		dst = append(w.begin(dst), `{"annotations":[`...)
-		dst = append(dst, e.Raw...)
-		return w.end(append(dst, ']', '}'), nil)
+		return w.end(append(jsonx.AppendCompact(dst, e.Raw), ']', '}'), nil)
 	case canon.Counted:
 		w.usage = e.Usage
 	case canon.Ended:

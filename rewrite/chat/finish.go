@@ -44,14 +44,9 @@ func finishReason(stop canon.Stop, called bool) string {
 	return "stop"
 }
 
-func aborted() *canon.Problem { return &canon.Problem{Message: "the upstream aborted the generation"} }
-
 func unfinished() *canon.Problem {
 	return &canon.Problem{Status: 502, Message: "the upstream ended the stream without a finish reason"}
 }
-
-// unreadable is the error for what is no answer of this dialect. What is wrong never quotes it.
-func unreadable(what string) *canon.Problem { return &canon.Problem{Status: 502, Message: what} }
 
 // countIDs is the number of elements of a list of token ids, which are numbers; 0 when it is none.
 func countIDs(raw []byte) int64 {

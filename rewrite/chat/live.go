@@ -33,7 +33,7 @@ const maxCalls = 4096
 // call takes one element of tool_calls. One array may hold two elements of one index (wire.md 1.6); whole says that each is a call of its own.
 func (d *decoder) call(dst []canon.Event, raw []byte, whole bool) ([]canon.Event, error) {
 	if jsonx.KindOf(raw) != jsonx.KindObject {
-		return dst, unreadable("the upstream sent a tool call that is no object")
+		return dst, canon.Unreadable("the upstream sent a tool call that is no object")
 	}
 	var piece callPiece
 	var index []byte
@@ -66,7 +66,7 @@ func (d *decoder) call(dst []canon.Event, raw []byte, whole bool) ([]canon.Event
 			return d.grow(dst, c, &piece)
 		}
 	case at < 0:
-		return dst, unreadable("the upstream sent a tool call whose index is below 0")
+		return dst, canon.Unreadable("the upstream sent a tool call whose index is below 0")
 	default:
 		if c := d.find(at); c != nil && !another(c, &piece) {
 			return d.grow(dst, c, &piece)
@@ -135,7 +135,7 @@ func (d *decoder) find(index int64) *liveCall {
 
 func (d *decoder) add(dst []canon.Event, index int64, p *callPiece) ([]canon.Event, error) {
 	if len(d.calls) == maxCalls {
-		return dst, unreadable("the upstream sent more tool calls than anybody makes")
+		return dst, canon.Unreadable("the upstream sent more tool calls than anybody makes")
 	}
 	// What waits for an id waits no longer, so that calls are opened in their order.
 	dst = d.openHeld(dst)
@@ -150,7 +150,7 @@ func (d *decoder) grow(dst []canon.Event, c *liveCall, p *callPiece) ([]canon.Ev
 	d.touched++
 	if c.opened {
 		if len(p.name) > 0 && !bytes.Equal(p.name, c.name) {
-			return dst, unreadable("the upstream changed the name of a tool call")
+			return dst, canon.Unreadable("the upstream changed the name of a tool call")
 		}
 		return d.argue(dst, c, p.text)
 	}
@@ -200,7 +200,7 @@ func (d *decoder) argue(dst []canon.Event, c *liveCall, text canon.Text) ([]cano
 		return dst, nil
 	}
 	if c.closed { // never silence (wire.md 5.5)
-		return dst, unreadable("the upstream continued a tool call that was over")
+		return dst, canon.Unreadable("the upstream continued a tool call that was over")
 	}
 	dst, e := event(dst, canon.Delta, c.part)
 	e.Text = text

@@ -19,13 +19,13 @@ func (in *callReader) part(p *canon.Part, v []byte, path string) {
 		in.fail(path, "must be an object")
 		return
 	}
-	kind := unquoted(in.text(jsonx.Get(v, "type"), path+".type"))
+	kind := jsonx.Unquoted(in.text(jsonx.Get(v, "type"), path+".type"))
 	for it := jsonx.Object(v); it.Next(); {
 		v := it.Value()
-		if isNull(v) {
+		if jsonx.IsNull(v) {
 			continue
 		}
-		switch name := unquoted(it.Key()); {
+		switch name := jsonx.Unquoted(it.Key()); {
 		case string(name) == "type":
 		case bytes.Equal(name, kind) && in.body(p, kind, v):
 		case string(name) == "cache_control":
@@ -80,10 +80,10 @@ func (in *callReader) media(p *canon.Part, kind, v []byte) {
 	}
 	for it := jsonx.Object(v); it.Next(); {
 		v := it.Value()
-		if isNull(v) {
+		if jsonx.IsNull(v) {
 			continue
 		}
-		name := string(unquoted(it.Key()))
+		name := string(jsonx.Unquoted(it.Key()))
 		var to *canon.Text
 		switch {
 		case name == "url":

@@ -25,7 +25,7 @@ func (in *callReader) messages(v []byte) {
 }
 
 func (in *callReader) message(v []byte, index int) {
-	m := canon.Message{Path: placeOf("messages", index)}
+	m := canon.Message{Path: canon.At("messages", index)}
 	if jsonx.KindOf(v) != jsonx.KindObject {
 		in.fail(m.Path, "must be an object")
 		return
@@ -34,10 +34,10 @@ func (in *callReader) message(v []byte, index int) {
 	var said sayings
 	for it := jsonx.Object(v); it.Next(); {
 		v := it.Value()
-		if isNull(v) {
+		if jsonx.IsNull(v) {
 			continue
 		}
-		switch string(unquoted(it.Key())) {
+		switch string(jsonx.Unquoted(it.Key())) {
 		case "role":
 			role = v
 		case "name":
@@ -86,7 +86,7 @@ func (in *callReader) message(v []byte, index int) {
 		}
 		in.result(&m, &said, in.legacy)
 	default:
-		in.fail(m.Path+".role", "unknown role")
+		in.fail(m.Path+".role", "must be system, developer, user, assistant, tool or function")
 	}
 	if m.Role != canon.Assistant && m.Role != canon.ToolRole {
 		m.Parts, m.Plain = in.content(said.content, m.Path)
@@ -154,7 +154,7 @@ func (in *callReader) assistant(m *canon.Message, said *sayings, index int) {
 		}
 		i := 0
 		for it := jsonx.Array(said.calls); it.Next(); i++ {
-			m.Parts = append(m.Parts, in.call(it.Value(), placeOf(m.Path+".tool_calls", i)))
+			m.Parts = append(m.Parts, in.call(it.Value(), canon.At(m.Path+".tool_calls", i)))
 		}
 	}
 	if v := said.functionCall; v != nil {
@@ -181,10 +181,10 @@ func (in *callReader) call(v []byte, path string) canon.Part {
 	var kind, id, function, custom []byte
 	for it := jsonx.Object(v); it.Next(); {
 		v := it.Value()
-		if isNull(v) {
+		if jsonx.IsNull(v) {
 			continue
 		}
-		switch string(unquoted(it.Key())) {
+		switch string(jsonx.Unquoted(it.Key())) {
 		case "type":
 			kind = in.word(v, path+".type")
 		case "id":
@@ -223,10 +223,10 @@ func (in *callReader) callee(c *canon.Call, v []byte, arguments, path string) {
 	var name []byte
 	for it := jsonx.Object(v); it.Next(); {
 		v := it.Value()
-		if isNull(v) {
+		if jsonx.IsNull(v) {
 			continue
 		}
-		switch word := string(unquoted(it.Key())); word {
+		switch word := string(jsonx.Unquoted(it.Key())); word {
 		case "name":
 			name = v
 		case arguments:
@@ -271,7 +271,7 @@ func (in *callReader) content(v []byte, path string) (parts []canon.Part, plain 
 	i := 0
 	for it := jsonx.Array(v); it.Next(); i++ {
 		parts = append(parts, canon.Part{})
-		in.part(&parts[i], it.Value(), placeOf(path, i))
+		in.part(&parts[i], it.Value(), canon.At(path, i))
 	}
 	return parts, false
 }

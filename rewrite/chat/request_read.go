@@ -1,9 +1,6 @@
 package chat
 
 import (
-	"bytes"
-	"strconv"
-
 	"rolltap/internal/jsonx"
 	"rolltap/rewrite/canon"
 	"rolltap/rewrite/dialect"
@@ -43,10 +40,10 @@ func (in *callReader) request(body []byte) {
 	var messages, functions, functionCall, choice, maxTokens, maxCompletion []byte
 	for it := jsonx.Object(body); it.Next(); {
 		v := it.Value()
-		if isNull(v) {
+		if jsonx.IsNull(v) {
 			continue
 		}
-		switch string(unquoted(it.Key())) {
+		switch string(jsonx.Unquoted(it.Key())) {
 		case "model":
 			r.Model = in.text(v, "model")
 		case "messages":
@@ -105,13 +102,13 @@ func (in *callReader) request(body []byte) {
 
 // param keeps a parameter, or a member that nobody knows.
 func (in *callReader) param(key, v []byte) {
-	p, kind := paramOf(string(unquoted(key)))
+	p, kind := paramOf(string(jsonx.Unquoted(key)))
 	if kind == jsonx.KindInvalid {
 		in.req.Extra = append(in.req.Extra, canon.Member{Name: key, Value: v})
 		return
 	}
 	if jsonx.KindOf(v) != kind {
-		in.fail(paramName(p), "wrong type")
+		in.fail(p.String(), dialect.MustBe(kind))
 	}
 	in.req.Params[p] = v
 }
@@ -122,7 +119,7 @@ func (in *callReader) streamOptions(v []byte) {
 		in.fail("stream_options", "must be an object")
 	}
 	for it := jsonx.Object(v); it.Next(); {
-		switch name := string(unquoted(it.Key())); name {
+		switch name := string(jsonx.Unquoted(it.Key())); name {
 		case "include_usage":
 			in.req.Show.Usage = string(it.Value()) == "true"
 		case "include_obfuscation":
@@ -171,10 +168,10 @@ func (in *callReader) schema(f *canon.Format, v []byte) {
 	const path = "response_format.json_schema"
 	for it := jsonx.Object(v); it.Next(); {
 		v := it.Value()
-		if isNull(v) {
+		if jsonx.IsNull(v) {
 			continue
 		}
-		switch name := string(unquoted(it.Key())); name {
+		switch name := string(jsonx.Unquoted(it.Key())); name {
 		case "name":
 			f.Name = in.text(v, path+".name")
 		case "description":
@@ -203,11 +200,11 @@ func (in *callReader) text(v []byte, path string) canon.Text {
 }
 
 // word is a string to compare with, decoded.
-func (in *callReader) word(v []byte, path string) []byte { return unquoted(in.text(v, path)) }
+func (in *callReader) word(v []byte, path string) []byte { return jsonx.Unquoted(in.text(v, path)) }
 
 func (in *callReader) bool(v []byte, path string) bool {
 	if jsonx.KindOf(v) != jsonx.KindBool {
-		in.fail(path, "must be true, false or null")
+		in.fail(path, "must be true or false")
 	}
 	return string(v) == "true"
 }
@@ -217,23 +214,4 @@ func (in *callReader) number(v []byte, path string) []byte {
 		in.fail(path, "must be a number")
 	}
 	return v
-}
-
-// isNull: absent or null, of a value without white space around it.
-func isNull(v []byte) bool { return len(v) == 0 || string(v) == "null" }
-
-// unquoted is what the inside of a string stands for; itself, if nothing is escaped in it.
-func unquoted(interior []byte) []byte {
-	if bytes.IndexByte(interior, '\\') < 0 {
-		return interior
-	}
-	return jsonx.AppendUnquoted(nil, interior)
-}
-
-// placeOf is the path of an element, "messages[3]".
-func placeOf(list string, i int) string {
-	var buf [64]byte
-	b := append(buf[:0], list...)
-	b = strconv.AppendInt(append(b, '['), int64(i), 10)
-	return string(append(b, ']'))
 }

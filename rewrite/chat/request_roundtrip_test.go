@@ -175,7 +175,7 @@ func TestEveryMemberOfChatComesBack(t *testing.T) {
 		t.Errorf("escapes or numbers were written anew: %s", out)
 	}
 	for p, v := range r.Params {
-		name := paramName(canon.Param(p))
+		name := canon.Param(p).String()
 		if q, _ := paramOf(name); v != nil && p != 0 && q != canon.Param(p) {
 			t.Errorf("%s is read as parameter %d and written as %d", name, q, p)
 		}

@@ -11,7 +11,7 @@ func (in *callReader) tools(v []byte) {
 	}
 	i := 0
 	for it := jsonx.Array(v); it.Next(); i++ {
-		in.req.Tools = append(in.req.Tools, in.tool(it.Value(), placeOf("tools", i)))
+		in.req.Tools = append(in.req.Tools, in.tool(it.Value(), canon.At("tools", i)))
 	}
 }
 
@@ -22,7 +22,7 @@ func (in *callReader) functions(v []byte) {
 	}
 	i := 0
 	for it := jsonx.Array(v); it.Next(); i++ {
-		t := canon.Tool{Kind: canon.FunctionTool, Raw: it.Value(), Path: placeOf("functions", i)}
+		t := canon.Tool{Kind: canon.FunctionTool, Raw: it.Value(), Path: canon.At("functions", i)}
 		in.function(&t, it.Value(), t.Path)
 		in.req.Tools = append(in.req.Tools, t)
 	}
@@ -38,13 +38,13 @@ func (in *callReader) tool(v []byte, path string) canon.Tool {
 	var kind, function, custom []byte
 	for it := jsonx.Object(v); it.Next(); {
 		v := it.Value()
-		if isNull(v) {
+		if jsonx.IsNull(v) {
 			continue
 		}
-		switch string(unquoted(it.Key())) {
+		switch string(jsonx.Unquoted(it.Key())) {
 		case "type":
 			t.Type = in.text(v, path+".type")
-			kind = unquoted(t.Type)
+			kind = jsonx.Unquoted(t.Type)
 		case "function":
 			function = v
 		case "custom":
@@ -80,10 +80,10 @@ func (in *callReader) function(t *canon.Tool, v []byte, path string) {
 	var name []byte
 	for it := jsonx.Object(v); it.Next(); {
 		v := it.Value()
-		if isNull(v) {
+		if jsonx.IsNull(v) {
 			continue
 		}
-		switch word := string(unquoted(it.Key())); {
+		switch word := string(jsonx.Unquoted(it.Key())); {
 		case word == "name":
 			name = v
 		case word == "description":
@@ -164,7 +164,7 @@ func (in *callReader) allowed(c *canon.Choice, v []byte) {
 		v = nested
 	}
 	c.Mode = canon.ChoiceAuto
-	if mode := jsonx.Get(v, "mode"); !isNull(mode) {
+	if mode := jsonx.Get(v, "mode"); !jsonx.IsNull(mode) {
 		if c.Mode = in.mode(mode); c.Mode == 0 {
 			in.fail(path+".mode", "must be auto or required")
 		}
@@ -176,7 +176,7 @@ func (in *callReader) allowed(c *canon.Choice, v []byte) {
 	c.Allowed = []canon.ToolRef{}
 	for it := jsonx.Array(tools); it.Next(); {
 		ref := canon.ToolRef{Type: in.text(jsonx.Get(it.Value(), "type"), path+".tools")}
-		if name := refName(it.Value(), string(unquoted(ref.Type))); name != nil {
+		if name := refName(it.Value(), string(jsonx.Unquoted(ref.Type))); name != nil {
 			ref.Name = in.text(name, path+".tools")
 		}
 		c.Allowed = append(c.Allowed, ref)

@@ -96,7 +96,7 @@ func (w *callWriter) rawMember(name string, v canon.Raw) {
 func (w *callWriter) extra(list []canon.Member, path string) {
 	for _, m := range list {
 		if !w.same {
-			w.lose(path, string(unquoted(m.Name)), canon.NotKnown)
+			w.lose(path, string(jsonx.Unquoted(m.Name)), canon.NotKnown)
 			continue
 		}
 		w.member(string(m.Name))
@@ -193,7 +193,7 @@ func (w *callWriter) params() {
 }
 
 func (w *callWriter) param(p canon.Param, v canon.Raw) {
-	name := paramName(p)
+	name := p.String()
 	switch p {
 	case canon.ParamTopK, canon.ParamMinP, canon.ParamRepetitionPenalty:
 		if !w.extension("", name) {
@@ -209,7 +209,7 @@ func (w *callWriter) param(p canon.Param, v canon.Raw) {
 	case canon.ParamMetadata:
 		if w.r.From == canon.Messages {
 			for it := jsonx.Object(v); it.Next(); {
-				w.lose("metadata", string(unquoted(it.Key())), canon.NoEquivalent)
+				w.lose("metadata", string(jsonx.Unquoted(it.Key())), canon.NoEquivalent)
 			}
 			return
 		}
@@ -270,7 +270,7 @@ func (w *callWriter) thinking() {
 func (w *callWriter) has(name string) bool {
 	if w.same {
 		for _, m := range w.r.Extra {
-			if string(unquoted(m.Name)) == name {
+			if string(jsonx.Unquoted(m.Name)) == name {
 				return true
 			}
 		}

@@ -17,7 +17,7 @@ func (w *callWriter) message(m *canon.Message) {
 		w.textMember("tool_call_id", result.Result.CallID)
 	}
 	w.member("content")
-	calls, said := w.sameContent(parts, plain, m.Role == canon.Assistant)
+	calls, said := w.sameContent(parts, plain)
 	if m.Role == canon.Assistant {
 		w.reasoning(m)
 		for i := range parts {
@@ -40,7 +40,7 @@ func (w *callWriter) message(m *canon.Message) {
 }
 
 // sameContent writes what belongs into the content. It reports whether there are calls, and the text that a plain content is.
-func (w *callWriter) sameContent(parts []canon.Part, plain, assistant bool) (calls bool, said *canon.Part) {
+func (w *callWriter) sameContent(parts []canon.Part, plain bool) (calls bool, said *canon.Part) {
 	n := 0
 	for i := range parts {
 		switch p := &parts[i]; {

@@ -321,7 +321,7 @@ func (w *callWriter) arguments(p *canon.Part) {
 	}
 	w.scratch = jsonx.AppendUnquoted(w.scratch[:0], t)
 	switch {
-	case jsonx.KindOf(w.scratch) == jsonx.KindInvalid && blank(w.scratch):
+	case len(bytes.Trim(w.scratch, " \t\r\n")) == 0:
 		w.write(`"{}"`)
 	case jsonx.KindOf(w.scratch) == jsonx.KindObject && jsonx.Valid(w.scratch):
 		w.text(t)
@@ -332,13 +332,4 @@ func (w *callWriter) arguments(p *canon.Part) {
 		w.write(`\"}"`)
 		w.lose(p.Path, "arguments", canon.ByPolicy)
 	}
-}
-
-func blank(b []byte) bool {
-	for _, c := range b {
-		if c != ' ' && c != '\t' && c != '\n' && c != '\r' {
-			return false
-		}
-	}
-	return true
 }

@@ -94,9 +94,9 @@ func (w *callWriter) file(p *canon.Part, at where) {
 
 // textOf is the content of a file that is text by its media type and in fact: vLLM has no files.
 func textOf(m *canon.Media) ([]byte, bool) {
-	kind, data := unquoted(m.MediaType), unquoted(m.Data)
+	kind, data := jsonx.Unquoted(m.MediaType), jsonx.Unquoted(m.Data)
 	if m.URL != nil {
-		kind, data, _ = bytes.Cut(bytes.TrimPrefix(unquoted(m.URL), []byte("data:")), []byte(";base64,"))
+		kind, data, _ = bytes.Cut(bytes.TrimPrefix(jsonx.Unquoted(m.URL), []byte("data:")), []byte(";base64,"))
 	}
 	if !bytes.HasPrefix(kind, []byte("text/")) {
 		return nil, false

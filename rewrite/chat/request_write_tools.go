@@ -72,7 +72,7 @@ func (w *callWriter) tool(t *canon.Tool) {
 	inner := jsonx.Get(t.Raw, kind)
 	var outside []canon.Member
 	for _, m := range t.Extra {
-		if inner != nil && jsonx.Get(inner, string(unquoted(m.Name))) == nil {
+		if inner != nil && jsonx.Get(inner, string(jsonx.Unquoted(m.Name))) == nil {
 			outside = append(outside, m)
 			continue
 		}
@@ -101,7 +101,7 @@ func (w *callWriter) grammar(v canon.Raw) {
 	}
 	w.write(`{"type":"grammar","grammar":{`)
 	for it := jsonx.Object(v); it.Next(); {
-		if string(unquoted(it.Key())) != "type" {
+		if string(jsonx.Unquoted(it.Key())) != "type" {
 			w.rawMember(string(it.Key()), it.Value())
 		}
 	}

@@ -10,3 +10,18 @@ func ModelAndStream(body []byte) (model string, stream bool) {
 	model, _ = jsonx.Text(found[0])
 	return model, string(found[1]) == "true"
 }
+
+// MustBe is what a refusal says of a value that is of another kind than this.
+func MustBe(kind jsonx.Kind) string {
+	switch kind {
+	case jsonx.KindString:
+		return "must be a string"
+	case jsonx.KindNumber:
+		return "must be a number"
+	case jsonx.KindBool:
+		return "must be true or false"
+	case jsonx.KindArray:
+		return "must be a list"
+	}
+	return "must be an object"
+}

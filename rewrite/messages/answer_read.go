@@ -38,11 +38,11 @@ func (messages) ReadAnswer(body []byte, o dialect.Options) (*canon.Answer, error
 			}
 		}
 		if !ok {
-			return nil, malformed("the answer has a " + lossName(name) + " of the wrong type")
+			return nil, canon.Unreadable("the answer has a " + lossName(name) + " of the wrong type")
 		}
 	}
 	if content == nil || kind != nil && string(kind) != "message" {
-		return nil, malformed("the answer is no message")
+		return nil, canon.Unreadable("the answer is no message")
 	}
 	for it := jsonx.Array(content); it.Next(); {
 		p, err := readPart(it.Value())
@@ -55,7 +55,7 @@ func (messages) ReadAnswer(body []byte, o dialect.Options) (*canon.Answer, error
 		a.Parts = append(a.Parts, p)
 	}
 	if end.reason == nil {
-		a.Failed = aborted()
+		a.Failed = dialect.Aborted()
 	} else {
 		a.Stop = end.stop(o.Losses)
 	}
@@ -121,7 +121,7 @@ func readPart(raw []byte) (canon.Part, error) {
 	p := canon.Part{Raw: raw}
 	kind, ok := jsonx.Interior(jsonx.Get(raw, "type"))
 	if !ok {
-		return p, malformed("the answer has a content block without a type")
+		return p, canon.Unreadable("the answer has a content block without a type")
 	}
 	switch string(kind) {
 	case "text":
@@ -145,11 +145,11 @@ func readPart(raw []byte) (canon.Part, error) {
 			continue
 		}
 		if !readMember(&p, name, value) {
-			return p, malformed("the answer has a " + string(kind) + " block whose " + lossName(name) + " is of the wrong type")
+			return p, canon.Unreadable("the answer has a " + string(kind) + " block whose " + lossName(name) + " is of the wrong type")
 		}
 	}
 	if p.Type == canon.CallPart && len(p.Call.Name) == 0 {
-		return p, malformed("the answer has a tool_use block without a name")
+		return p, canon.Unreadable("the answer has a tool_use block without a name")
 	}
 	return p, nil
 }

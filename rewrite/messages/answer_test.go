@@ -275,8 +275,9 @@ func checkSame(t *testing.T, name string, message []byte, want *canon.Answer) {
 
 // compact is arguments as a folded message has them.
 func compact(arguments string) string {
-	out, ok := appendCompact(nil, jsonx.AppendUnquoted(nil, []byte(arguments)))
-	if !ok {
+	var c jsonx.Compactor
+	out, err := c.Append(nil, jsonx.AppendUnquoted(nil, []byte(arguments)))
+	if err != nil {
 		return arguments
 	}
 	return string(out)

@@ -100,9 +100,7 @@ func appendPart(dst []byte, p *canon.Part, n int, losses *canon.Losses) []byte {
 		return append(dst, '}')
 	case canon.HostedPart, canon.UnknownPart:
 		if ownBlock(p.Raw) {
-			if whole, ok := appendCompact(dst, p.Raw); ok {
-				return whole
-			}
+			return jsonx.AppendCompact(dst, p.Raw)
 		}
 	}
 	losePart(p.Type, p.Raw, n, losses)
@@ -151,18 +149,16 @@ func appendRedacted(dst []byte, data canon.Text) []byte {
 func appendCites(dst []byte, cites []canon.Raw, n int, losses *canon.Losses) []byte {
 	some := false
 	for _, cite := range cites {
-		if ownCite(cite) {
-			between := byte(',')
-			if !some {
-				dst = append(dst, `,"citations":`...)
-				between = '['
-			}
-			if whole, ok := appendCompact(append(dst, between), cite); ok {
-				dst, some = whole, true
-				continue
-			}
+		switch {
+		case !ownCite(cite):
+			losses.Add(blockPath(n, "annotations"), canon.NoEquivalent)
+			continue
+		case some:
+			dst = append(dst, ',')
+		default:
+			dst = append(dst, `,"citations":[`...)
 		}
-		losses.Add(blockPath(n, "annotations"), canon.NoEquivalent)
+		dst, some = jsonx.AppendCompact(dst, cite), true
 	}
 	if some {
 		dst = append(dst, ']')

@@ -85,13 +85,3 @@ func lossName(word []byte) string {
 func blockPath(n int, name string) string {
 	return "content[" + strconv.Itoa(n) + "]." + name
 }
-
-// appendCompact appends raw without white space between its tokens: a line end would end a data line of a stream.
-func appendCompact(dst, raw []byte) (_ []byte, ok bool) {
-	var c jsonx.Compactor
-	whole, err := c.Append(dst, raw)
-	if err != nil {
-		return dst, false
-	}
-	return whole, true
-}

@@ -42,13 +42,13 @@ func (d *decoder) Frame(dst []canon.Event, name, data []byte) ([]canon.Event, er
 	ev, kind, invalid := readEvent(name, data)
 	if kind == errorEvent {
 		d.done = true
-		return append(dst, canon.Event{Kind: canon.Fail, Problem: streamProblem(ev.errObj)}), nil
+		return append(dst, canon.Event{Kind: canon.Fail, Problem: dialect.ReadError(0, ev.errObj)}), nil
 	}
 	if invalid && kind != messageStop {
-		return dst, malformed("an event is no JSON object")
+		return dst, canon.Unreadable("an event is no JSON object")
 	}
 	if !d.begun && kind > pingEvent {
-		return dst, malformed("the stream does not begin with message_start")
+		return dst, canon.Unreadable("the stream does not begin with message_start")
 	}
 	switch kind {
 	case pingEvent:
@@ -62,7 +62,7 @@ func (d *decoder) Frame(dst []canon.Event, name, data []byte) ([]canon.Event, er
 	case blockStops:
 		b := d.find(ev.index)
 		if b == nil {
-			return dst, malformed("a content block stops that is not open")
+			return dst, canon.Unreadable("a content block stops that is not open")
 		}
 		return d.closeBlock(dst, b), nil
 	case messageDelta:
@@ -76,66 +76,10 @@ func (d *decoder) Frame(dst []canon.Event, name, data []byte) ([]canon.Event, er
 	return dst, nil
 }
 
-// eventType is what an event is. Those behind pingEvent need a message_start in front.
-type eventType uint8
-
-const (
-	unknownEvent eventType = iota
-	errorEvent
-	messageStart
-	pingEvent
-	blockStarts
-	blockDeltas
-	blockStops
-	messageDelta
-	messageStop
-)
-
-func eventTypeOf(word []byte) eventType {
-	switch string(word) {
-	case "content_block_delta":
-		return blockDeltas
-	case "content_block_start":
-		return blockStarts
-	case "content_block_stop":
-		return blockStops
-	case "message_start":
-		return messageStart
-	case "message_delta":
-		return messageDelta
-	case "message_stop":
-		return messageStop
-	case "ping":
-		return pingEvent
-	case "error":
-		return errorEvent
-	}
-	return unknownEvent
-}
-
 // readEvent takes an event apart. Its kind is told by the name, by which clients go, or else by the type; an object that knows neither and
 // has an error is one, as OpenAI's servers send it.
 func readEvent(name, data []byte) (ev event, k eventType, invalid bool) {
-	ev.object, invalid = fold.Open(data)
-	var typ []byte
-	for it := jsonx.Object(ev.object); it.Next(); {
-		switch value := it.Value(); string(fold.Name(it.Key())) {
-		case "type":
-			typ, _ = jsonx.Interior(value)
-		case "index":
-			ev.index = value
-		case "content_block":
-			ev.block = value
-		case "delta":
-			ev.delta = value
-		case "message":
-			ev.message = value
-		case "usage":
-			ev.usage = value
-		case "error":
-			ev.errObj = value
-		}
-	}
+	typ, invalid := ev.read(data)
 	if k = eventTypeOf(bytes.TrimSpace(name)); k == unknownEvent {
 		k = eventTypeOf(typ)
 	}
@@ -148,9 +92,9 @@ func readEvent(name, data []byte) (ev event, k eventType, invalid bool) {
 func (d *decoder) start(dst []canon.Event, message []byte) ([]canon.Event, error) {
 	switch {
 	case d.begun:
-		return dst, malformed("a second message_start")
+		return dst, canon.Unreadable("a second message_start")
 	case jsonx.KindOf(message) != jsonx.KindObject:
-		return dst, malformed("message_start has no message")
+		return dst, canon.Unreadable("message_start has no message")
 	}
 	begin := canon.Event{Kind: canon.Start}
 	var content []byte
@@ -216,7 +160,7 @@ func (d *decoder) endMember(name, value []byte) error {
 	known, ok := e.member(name, value, d.losses)
 	switch {
 	case !ok:
-		return malformed("message_delta has a " + lossName(name) + " of the wrong type")
+		return canon.Unreadable("message_delta has a " + lossName(name) + " of the wrong type")
 	case !known:
 		d.lose(name)
 	case e.reason != nil:
@@ -235,7 +179,7 @@ func (d *decoder) stop(dst []canon.Event) []canon.Event {
 		if d.usage.Len() > 0 {
 			dst = append(dst, usage)
 		}
-		return append(dst, canon.Event{Kind: canon.Fail, Problem: aborted()})
+		return append(dst, canon.Event{Kind: canon.Fail, Problem: dialect.Aborted()})
 	}
 	for len(d.open) > 0 {
 		dst = d.closeBlock(dst, &d.open[0])

@@ -42,15 +42,15 @@ func (d *decoder) openBlock(dst []canon.Event, rawIndex, raw []byte) ([]canon.Ev
 	case jsonx.IsNull(rawIndex):
 		index = d.next
 	case !ok || index < 0:
-		return dst, malformed("a content block with an index that is none")
+		return dst, canon.Unreadable("a content block with an index that is none")
 	case index < d.next:
-		return dst, malformed("a content block opens twice")
+		return dst, canon.Unreadable("a content block opens twice")
 	}
 	if len(d.open) == maxOpen {
-		return dst, malformed("too many content blocks are open")
+		return dst, canon.Unreadable("too many content blocks are open")
 	}
 	if jsonx.KindOf(raw) != jsonx.KindObject {
-		return dst, malformed("a content block is no object")
+		return dst, canon.Unreadable("a content block is no object")
 	}
 	p, err := readPart(raw)
 	if err != nil {
@@ -98,7 +98,7 @@ func (d *decoder) openBlock(dst []canon.Event, rawIndex, raw []byte) ([]canon.Ev
 func (d *decoder) delta(dst []canon.Event, ev *event) ([]canon.Event, error) {
 	b := d.find(ev.index)
 	if b == nil {
-		return dst, malformed("a delta for a content block that is not open")
+		return dst, canon.Unreadable("a delta for a content block that is not open")
 	}
 	if b.fold != nil {
 		b.fold.delta(event{delta: ev.delta})
@@ -119,7 +119,7 @@ func (d *decoder) delta(dst []canon.Event, ev *event) ([]canon.Event, error) {
 		d.losses.Add(blockPath(b.part, lossName(p.other)), canon.NotKnown)
 	}
 	if !p.fits(b.kind) {
-		return dst, malformed("a delta that does not fit its content block")
+		return dst, canon.Unreadable("a delta that does not fit its content block")
 	}
 	if jsonx.IsNull(p.value) {
 		return dst, nil
@@ -129,14 +129,14 @@ func (d *decoder) delta(dst []canon.Event, ev *event) ([]canon.Event, error) {
 	}
 	var ok bool
 	if says.Text, ok = textOf(p.value); !ok {
-		return dst, malformed("a delta whose text is none")
+		return dst, canon.Unreadable("a delta whose text is none")
 	}
 	if len(says.Text) == 0 {
 		return dst, nil
 	}
 	if b.kind == canon.CallPart {
 		if b.input == wholeInput {
-			return dst, malformed("a second input of a tool_use block")
+			return dst, canon.Unreadable("a second input of a tool_use block")
 		}
 		b.input = pieces
 	}

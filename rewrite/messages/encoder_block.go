@@ -32,9 +32,7 @@ func (e *encoder) openBlock(dst []byte, ev *canon.Event) []byte {
 		}
 	case canon.HostedPart, canon.UnknownPart:
 		if ownBlock(ev.Raw) {
-			if whole, ok := appendCompact(dst, ev.Raw); ok {
-				dst, e.mode = whole, wholeMode
-			}
+			dst, e.mode = jsonx.AppendCompact(dst, ev.Raw), wholeMode
 		}
 	}
 	if e.mode == lostMode {
@@ -114,10 +112,8 @@ func (e *encoder) hold(ev *canon.Event) {
 
 func (e *encoder) cite(dst []byte, ev *canon.Event) []byte {
 	if e.mode == textMode && ownCite(ev.Raw) {
-		frame := e.start(dst, blockDelta, `,"delta":{"type":"citations_delta","citation":`)
-		if frame, ok := appendCompact(frame, ev.Raw); ok {
-			return append(append(frame, '}'), frameEnd...)
-		}
+		dst = e.start(dst, blockDelta, `,"delta":{"type":"citations_delta","citation":`)
+		return append(append(jsonx.AppendCompact(dst, ev.Raw), '}'), frameEnd...)
 	}
 	e.o.Losses.Add(blockPath(e.part, "annotations"), canon.NoEquivalent)
 	return dst

@@ -3,6 +3,7 @@ package messages
 import (
 	"rolltap/internal/jsonx"
 	"rolltap/rewrite/canon"
+	"rolltap/rewrite/dialect"
 )
 
 // AppendError: the envelope has no place for code and param (wire.md 3.1.4).
@@ -56,4 +57,20 @@ func errorType(p *canon.Problem) string {
 		return p.Type
 	}
 	return "api_error"
+}
+
+func (messages) ReadError(status int, body []byte) *canon.Problem {
+	return dialect.ReadError(status, body)
+}
+
+// IsError: an answer has no error member, and its type is message.
+func (messages) IsError(body []byte) bool {
+	var top [3][]byte
+	jsonx.GetAll(body, []string{"error", "type", "object"}, top[:])
+	for _, word := range top[1:] {
+		if kind, _ := jsonx.Interior(word); string(kind) == "error" {
+			return true
+		}
+	}
+	return !jsonx.IsNull(top[0])
 }

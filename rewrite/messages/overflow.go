@@ -1,35 +1,6 @@
 package messages
 
-import (
-	"strings"
-
-	"rolltap/rewrite/canon"
-)
-
-// overflows tells that an error says that the prompt does not fit, by evidence (dialects.md 1.15.2): a 400 that mentions max_tokens is none.
-func overflows(p *canon.Problem) bool {
-	if p.Status != 400 && p.Status != 413 {
-		return false
-	}
-	if p.Code == canon.CodeOverflow {
-		return true
-	}
-	text := strings.ToLower(p.Message)
-	for _, phrase := range []string{"maximum context length", "max_model_len", "context window", "prompt is too long"} {
-		if strings.Contains(text, phrase) {
-			return true
-		}
-	}
-	if _, rest, ok := strings.Cut(text, "input length"); ok && strings.Contains(rest, "exceed") {
-		return true
-	}
-	switch p.Param {
-	case "input_tokens", "max_tokens":
-		_, known := tokens(text)
-		return known
-	}
-	return false
-}
+import "strings"
 
 // overflowText is the message of an overflow that clients of this dialect know (wire.md 3.1.4): with both numbers where the upstream told
 // them, else in front of the upstream's text.

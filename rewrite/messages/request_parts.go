@@ -1,6 +1,8 @@
 package messages
 
 import (
+	"bytes"
+
 	"rolltap/internal/jsonx"
 	"rolltap/rewrite/canon"
 )
@@ -153,7 +155,7 @@ func (w *callWriter) input(c *canon.Call, path string) {
 	w.dst = jsonx.AppendUnquoted(w.dst, c.Arguments)
 	switch input := w.dst[start:]; {
 	case jsonx.KindOf(input) == jsonx.KindObject && jsonx.Valid(input):
-	case jsonx.KindOf(input) == jsonx.KindInvalid && blank(input): // many clients write a call without arguments so
+	case len(bytes.Trim(input, " \t\r\n")) == 0: // many clients write a call without arguments so
 		w.dst = append(w.dst[:start], '{', '}')
 	default:
 		w.dst = append(w.dst[:start], `{"_raw":`...)
@@ -161,15 +163,6 @@ func (w *callWriter) input(c *canon.Call, path string) {
 		w.dst = append(w.dst, '}')
 		w.lose(path+".arguments", canon.ByPolicy)
 	}
-}
-
-func blank(text []byte) bool {
-	for _, b := range text {
-		if b != ' ' && b != '\n' && b != '\r' && b != '\t' {
-			return false
-		}
-	}
-	return true
 }
 
 // result: a content without blocks is left out.

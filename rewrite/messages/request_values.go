@@ -55,7 +55,7 @@ func (in *callReader) number(raw []byte, path, member string) canon.Raw {
 // flag reads a boolean; absent and null are false.
 func (in *callReader) flag(raw []byte, path, member string) bool {
 	if !jsonx.IsNull(raw) && jsonx.KindOf(raw) != jsonx.KindBool {
-		in.fail(path+member, "must be a boolean")
+		in.fail(path+member, "must be true or false")
 	}
 	return string(raw) == "true"
 }

@@ -218,50 +218,10 @@ func onlyText(modalities []byte) bool {
 	return true
 }
 
-// paramName is how a client of this dialect writes the parameter.
+// paramName is what a client of that dialect calls the parameter.
 func paramName(param canon.Param, from canon.Dialect) string {
-	switch param {
-	case canon.ParamMinP:
-		return "min_p"
-	case canon.ParamSeed:
-		return "seed"
-	case canon.ParamFrequencyPenalty:
-		return "frequency_penalty"
-	case canon.ParamPresencePenalty:
-		return "presence_penalty"
-	case canon.ParamRepetitionPenalty:
-		return "repetition_penalty"
-	case canon.ParamLogitBias:
-		return "logit_bias"
-	case canon.ParamTopLogprobs:
-		return "top_logprobs"
-	case canon.ParamVerbosity:
-		if from == canon.Responses {
-			return "text.verbosity"
-		}
-		return "verbosity"
-	case canon.ParamUser:
-		return "user"
-	case canon.ParamSafetyIdentifier:
-		return "safety_identifier"
-	case canon.ParamPromptCacheKey:
-		return "prompt_cache_key"
-	case canon.ParamPromptCacheRetention:
-		return "prompt_cache_retention"
-	case canon.ParamAudio:
-		return "audio"
-	case canon.ParamPrediction:
-		return "prediction"
-	case canon.ParamWebSearchOptions:
-		return "web_search_options"
-	case canon.ParamModeration:
-		return "moderation"
-	case canon.ParamContextManagement:
-		return "context_management"
-	case canon.ParamContainer:
-		return "container"
-	case canon.ParamMCPServers:
-		return "mcp_servers"
+	if param == canon.ParamVerbosity && from == canon.Responses {
+		return "text.verbosity"
 	}
-	return ""
+	return param.String()
 }

@@ -11,23 +11,17 @@ import (
 // event is what a stream event holds, raw. Members that belong to no kind of event stay in the object.
 type event struct {
 	object                      []byte
-	kind                        string // by the JSON type, else by the event name
 	index, block, delta, errObj []byte
 	message, usage              []byte
 }
 
-func (messages) Judge(name, data []byte) dialect.Signal {
-	s, _ := judge(name, data)
-	return s
-}
-
-func judge(name, data []byte) (s dialect.Signal, ev event) {
-	ev.object, s.Invalid = fold.Open(data)
-	var kind []byte
+// read takes the members apart and returns the word in type.
+func (ev *event) read(data []byte) (typ []byte, invalid bool) {
+	ev.object, invalid = fold.Open(data)
 	for it := jsonx.Object(ev.object); it.Next(); {
 		switch value := it.Value(); string(fold.Name(it.Key())) {
 		case "type":
-			kind, _ = jsonx.Interior(value)
+			typ, _ = jsonx.Interior(value)
 		case "index":
 			ev.index = value
 		case "content_block":
@@ -42,51 +36,83 @@ func judge(name, data []byte) (s dialect.Signal, ev event) {
 			ev.errObj = value
 		}
 	}
+	return typ, invalid
+}
+
+// eventType is what an event is. Those behind pingEvent need a message_start in front.
+type eventType uint8
+
+const (
+	unknownEvent eventType = iota
+	errorEvent
+	messageStart
+	pingEvent
+	blockStarts
+	blockDeltas
+	blockStops
+	messageDelta
+	messageStop
+)
+
+func eventTypeOf(word []byte) eventType {
+	switch string(word) {
+	case "content_block_delta":
+		return blockDeltas
+	case "content_block_start":
+		return blockStarts
+	case "content_block_stop":
+		return blockStops
+	case "message_start":
+		return messageStart
+	case "message_delta":
+		return messageDelta
+	case "message_stop":
+		return messageStop
+	case "ping":
+		return pingEvent
+	case "error":
+		return errorEvent
+	}
+	return unknownEvent
+}
+
+func (messages) Judge(name, data []byte) dialect.Signal {
+	s, _, _ := judge(name, data)
+	return s
+}
+
+// judge says what an event means, and what it is for the fold: that goes by the JSON type, else by the event name.
+func judge(name, data []byte) (s dialect.Signal, ev event, kind eventType) {
+	var typ []byte
+	typ, s.Invalid = ev.read(data)
 	// The name is looked at first: clients of this dialect go by it.
 	name = bytes.TrimSpace(name)
-	if s.Verdict = verdict(name); s.Verdict == dialect.None {
-		s.Verdict = verdict(kind)
+	if s.Verdict = verdict(eventTypeOf(name)); s.Verdict == dialect.None {
+		s.Verdict = verdict(eventTypeOf(typ))
 	}
-	if len(kind) == 0 {
-		kind = name
+	if len(typ) == 0 {
+		typ = name
 	}
-	ev.kind = eventKind(kind)
-	switch ev.kind {
-	case "content_block_delta":
+	kind = eventTypeOf(typ)
+	switch kind {
+	case blockDeltas:
 		for it := jsonx.Object(ev.delta); it.Next() && !s.Content; {
 			s.Content = string(fold.Name(it.Key())) != "type" && jsonx.Truthy(it.Value())
 		}
-	case "content_block_start":
+	case blockStarts:
 		s.Content = opensWithContent(ev.block)
 	}
-	return s, ev
+	return s, ev, kind
 }
 
-func verdict(kind []byte) dialect.Verdict {
-	switch string(kind) {
-	case "message_stop":
+func verdict(kind eventType) dialect.Verdict {
+	switch kind {
+	case messageStop:
 		return dialect.Complete
-	case "error":
+	case errorEvent:
 		return dialect.Failed
 	}
 	return dialect.None
-}
-
-// eventKind keeps the few kinds that are folded, without an allocation.
-func eventKind(kind []byte) string {
-	switch string(kind) {
-	case "message_start":
-		return "message_start"
-	case "content_block_start":
-		return "content_block_start"
-	case "content_block_delta":
-		return "content_block_delta"
-	case "message_delta":
-		return "message_delta"
-	case "error":
-		return "error"
-	}
-	return ""
 }
 
 // opensWithContent: a tool call says its name at once, result and redacted blocks arrive whole; text and thinking open empty.
@@ -129,22 +155,22 @@ func (f *folder) Event(name, data []byte) dialect.Signal {
 		return f.signal
 	}
 	f.again.Forget()
-	s, ev := judge(name, data)
+	s, ev, kind := judge(name, data)
 	if s.Verdict == dialect.Failed {
 		f.failed, f.status = true, dialect.StatusOf(ev.errObj)
 	}
-	switch ev.kind {
-	case "message_start":
+	switch kind {
+	case messageStart:
 		f.start(ev.message)
-	case "content_block_start":
+	case blockStarts:
 		f.open(ev)
-	case "content_block_delta":
+	case blockDeltas:
 		f.delta(ev)
 		if s.Verdict == dialect.None {
 			f.again.Learn(name, data)
 			f.signal = s
 		}
-	case "message_delta":
+	case messageDelta:
 		f.finish(ev)
 	}
 	return s

@@ -8,19 +8,14 @@ import (
 	"rolltap/rewrite/dialect"
 )
 
-// notAnAnswer is what the upstream is told to have sent when nothing can be made of it.
-func notAnAnswer(message string) *canon.Problem {
-	return &canon.Problem{Status: 502, Code: "upstream_invalid", Message: message}
-}
-
 func (responses) ReadAnswer(body []byte, o dialect.Options) (*canon.Answer, error) {
 	r := readResponse(body)
 	stop, problem := r.end("")
 	if problem == nil && jsonx.KindOf(r.output) != jsonx.KindArray {
-		return nil, notAnAnswer("the upstream's answer is no response: it has no output")
+		return nil, canon.Unreadable("the upstream's answer is no response: it has no output")
 	}
 	if problem == nil && stop.Reason == 0 {
-		return nil, notAnAnswer("the upstream's answer is a response that has not ended")
+		return nil, canon.Unreadable("the upstream's answer is a response that has not ended")
 	}
 	a := &canon.Answer{Stop: stop, Failed: problem, Usage: readUsage(r.usage)}
 	a.ID, a.Model, a.Created = r.head()
@@ -125,7 +120,7 @@ func (r *response) end(event string) (canon.Stop, *canon.Problem) {
 		if jsonx.IsNull(r.failure) {
 			return canon.Stop{}, &canon.Problem{Message: "the upstream says that the response failed, and not why"}
 		}
-		return canon.Stop{}, problemOf(r.failure)
+		return canon.Stop{}, dialect.ReadProblem(0, r.failure)
 	case "cancelled":
 		return canon.Stop{}, &canon.Problem{Code: "server_error", Message: "the response was cancelled at the upstream"}
 	}

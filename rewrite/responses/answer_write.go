@@ -65,7 +65,7 @@ func (b *object) open(part int, kind canon.PartType, call *canon.Call, raw canon
 			b.lose(part, "", canon.NoEquivalent)
 			return nil, false
 		}
-		s.raw = appendLine(nil, raw)
+		s.raw = jsonx.AppendCompact(nil, raw)
 	case canon.RedactedPart:
 		b.lose(part, "", canon.Foreign)
 		return nil, false
@@ -125,7 +125,7 @@ func (s *spoken) gap(from source) string {
 }
 
 // sign takes a signature. The client may have one that a Responses server made, or one of ours; the last one counts.
-func (b *object) sign(part int, s *spoken, text canon.Text, by canon.Dialect) {
+func (b *object) sign(s *spoken, text canon.Text, by canon.Dialect) {
 	switch {
 	case s.kind != canon.ReasoningPart:
 	case by != "" && by != canon.Responses:
@@ -153,7 +153,7 @@ func (b *object) cite(part int, s *spoken, raw canon.Raw) []byte {
 	}
 	from := len(s.cites)
 	if jsonx.KindOf(nested) != jsonx.KindObject {
-		s.cites = appendLine(s.cites, raw)
+		s.cites = jsonx.AppendCompact(s.cites, raw)
 		return s.cites[from:]
 	}
 	// Chat nests what Responses has beside the type.
@@ -162,7 +162,7 @@ func (b *object) cite(part int, s *spoken, raw canon.Raw) []byte {
 		s.cites = append(s.cites, ',', '"')
 		s.cites = append(s.cites, it.Key()...)
 		s.cites = append(s.cites, '"', ':')
-		s.cites = appendLine(s.cites, it.Value())
+		s.cites = jsonx.AppendCompact(s.cites, it.Value())
 	}
 	s.cites = append(s.cites, '}')
 	return s.cites[from:]
@@ -305,7 +305,7 @@ func (b *object) reason(part int, s *spoken, p *canon.Part) {
 		s.summary = append(append(s.summary, s.gap(summarised)...), p.Summary...)
 	}
 	if p.Signature != nil {
-		b.sign(part, s, p.Signature, p.SignedBy)
+		b.sign(s, p.Signature, p.SignedBy)
 	}
 	if s.foreign {
 		b.lose(part, "signature", canon.Foreign)

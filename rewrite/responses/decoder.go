@@ -42,7 +42,7 @@ func (d *decoder) Frame(dst []canon.Event, name, data []byte) ([]canon.Event, er
 	}
 	s, ev := judge(name, data)
 	if s.Invalid {
-		return dst, notAnAnswer("the upstream sent an event that is no JSON object")
+		return dst, canon.Unreadable("the upstream sent an event that is no JSON object")
 	}
 	d.entries, d.whole = d.entries[:0], d.whole[:0]
 	switch s.Verdict {
@@ -54,10 +54,10 @@ func (d *decoder) Frame(dst []canon.Event, name, data []byte) ([]canon.Event, er
 		if jsonx.KindOf(ev.response) == jsonx.KindObject {
 			return d.end(dst, ev.response, "response.failed"), nil
 		}
-		return d.fail(dst, failure(ev)), nil
+		return d.fail(dst, dialect.ReadProblem(0, ev.object)), nil // its members stand at the top, some nest them
 	}
 	if len(ev.kind) == 0 && !jsonx.IsNull(ev.errObj) { // an error frame as in Chat
-		return d.fail(dst, problemOf(ev.errObj)), nil
+		return d.fail(dst, dialect.ReadProblem(0, ev.errObj)), nil
 	}
 	return d.event(dst, ev)
 }
@@ -131,20 +131,6 @@ func (d *decoder) start(dst []canon.Event, r *response) []canon.Event {
 func (d *decoder) fail(dst []canon.Event, p *canon.Problem) []canon.Event {
 	d.ended = true
 	return append(dst, canon.Event{Kind: canon.Fail, Problem: p})
-}
-
-// failure reads an error event: its members stand at the top, some nest them.
-func failure(ev event) *canon.Problem {
-	if !jsonx.IsNull(ev.errObj) {
-		return problemOf(ev.errObj)
-	}
-	p := readProblem(ev.object)
-	if p.Type == "error" { // the type of the event
-		p.Type = ""
-	}
-	p.Status = dialect.ErrorStatus(ev.code, nil)
-	settle(p)
-	return p
 }
 
 // end takes the terminal event, and from the response in it what no event told.

@@ -57,9 +57,9 @@ func (d *decoder) find(ev event) *arriving {
 func (d *decoder) open(ev event) (*arriving, error) {
 	switch it := d.find(ev); {
 	case it == nil:
-		return nil, notAnAnswer("the upstream sent a part of an output item that it has not added")
+		return nil, canon.Unreadable("the upstream sent a part of an output item that it has not added")
 	case it.done:
-		return nil, notAnAnswer("the upstream sent a part of an output item that was done")
+		return nil, canon.Unreadable("the upstream sent a part of an output item that was done")
 	default:
 		return it, nil
 	}
@@ -72,7 +72,7 @@ func (d *decoder) only(ev event, kind canon.PartType) (*piece, error) {
 		return nil, err
 	}
 	if len(it.pieces) != 1 || it.pieces[0].kind != kind {
-		return nil, notAnAnswer("the upstream sent an event that does not fit its output item")
+		return nil, canon.Unreadable("the upstream sent an event that does not fit its output item")
 	}
 	return &it.pieces[0], nil
 }
@@ -113,7 +113,7 @@ func (d *decoder) tell(dst []canon.Event, at *piece, p *canon.Part) []canon.Even
 
 func (d *decoder) added(dst []canon.Event, ev event) ([]canon.Event, error) {
 	if jsonx.KindOf(ev.item) != jsonx.KindObject {
-		return dst, notAnAnswer("the upstream added an output item that is no object")
+		return dst, canon.Unreadable("the upstream added an output item that is no object")
 	}
 	index, ok := jsonx.Int(ev.outputIndex)
 	if !ok {
@@ -162,7 +162,7 @@ func (d *decoder) rest(dst []canon.Event, at *piece, p *canon.Part) []canon.Even
 
 func (d *decoder) itemDone(dst []canon.Event, ev event) ([]canon.Event, error) {
 	if jsonx.KindOf(ev.item) != jsonx.KindObject {
-		return dst, notAnAnswer("the upstream ended an output item that is no object")
+		return dst, canon.Unreadable("the upstream ended an output item that is no object")
 	}
 	index, ok := jsonx.Int(ev.outputIndex)
 	it := d.items[index]

@@ -19,7 +19,7 @@ func (d *decoder) partAdded(dst []canon.Event, ev event) ([]canon.Event, error) 
 		return dst, nil // the item was added with it
 	}
 	if len(it.pieces) >= maxPieces {
-		return dst, notAnAnswer("the upstream sent a message of too many parts")
+		return dst, canon.Unreadable("the upstream sent a message of too many parts")
 	}
 	p := outputPart(ev.part)
 	p.ItemID, _ = jsonx.Interior(ev.itemID)
@@ -56,14 +56,14 @@ func (d *decoder) text(dst []canon.Event, ev event, kind canon.PartType, whole b
 	}
 	text, ok := jsonx.Interior(raw)
 	if !ok && !whole {
-		return dst, notAnAnswer("the upstream sent a delta that is no text")
+		return dst, canon.Unreadable("the upstream sent a delta that is no text")
 	}
 	at := it.piece(ev.contentIndex)
 	switch {
 	case it.kind != "message":
-		return dst, notAnAnswer("the upstream sent an event that does not fit its output item")
+		return dst, canon.Unreadable("the upstream sent an event that does not fit its output item")
 	case at == nil && len(it.pieces) >= maxPieces:
-		return dst, notAnAnswer("the upstream sent a message of too many parts")
+		return dst, canon.Unreadable("the upstream sent a message of too many parts")
 	case at == nil: // a server that adds no content parts
 		index, _ := jsonx.Int(ev.contentIndex)
 		p := canon.Part{Type: kind}
@@ -72,9 +72,9 @@ func (d *decoder) text(dst []canon.Event, ev event, kind canon.PartType, whole b
 	case whole && (at.closed || at.said):
 		return dst, nil
 	case at.closed:
-		return dst, notAnAnswer("the upstream sent text for a content part that was done")
+		return dst, canon.Unreadable("the upstream sent text for a content part that was done")
 	case at.kind != kind:
-		return dst, notAnAnswer("the upstream sent text that does not fit its content part")
+		return dst, canon.Unreadable("the upstream sent text that does not fit its content part")
 	}
 	logprobs := d.entriesOf(ev.logprobs)
 	if len(text) == 0 && logprobs == nil {
@@ -119,7 +119,7 @@ func said(dst []canon.Event, at *piece, delta []byte) ([]canon.Event, error) {
 	text, ok := jsonx.Interior(delta)
 	switch {
 	case !ok:
-		return dst, notAnAnswer("the upstream sent a delta that is no text")
+		return dst, canon.Unreadable("the upstream sent a delta that is no text")
 	case len(text) == 0 || at.part == unopened: // an item that told too little says it all when it is done
 		return dst, nil
 	}
@@ -136,7 +136,7 @@ func (d *decoder) summary(dst []canon.Event, ev event, delta []byte) ([]canon.Ev
 	text, ok := jsonx.Interior(delta)
 	switch {
 	case !ok:
-		return dst, notAnAnswer("the upstream sent a delta that is no text")
+		return dst, canon.Unreadable("the upstream sent a delta that is no text")
 	case len(text) == 0:
 		return dst, nil
 	}

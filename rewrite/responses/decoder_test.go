@@ -101,7 +101,7 @@ var decodings = []struct{ name, stream, want string }{
 	{"cut by a filter", created + frame("response.incomplete", `"response":{"status":"incomplete","incomplete_details":{"reason":"content_filter"}}`), "stop 5 content_filter\n"},
 	{"an end without a response", created + added("0", message) + frame("response.incomplete", ""), "stop 3 incomplete\n"},
 	{"failed", created + added("0", call) + frame("response.failed", `"response":{"status":"failed","error":{"code":"rate_limit_exceeded","message":"slow down, see https://up.example/v1/x"}}`),
-		"call c1 .f false \nfailed 429 rate_limit_exceeded: slow down, see (address)\n"},
+		"call c1 .f false \nfailed 429 rate_limit_exceeded: slow down, see [url]\n"},
 	{"an error event", created + frame("error", `"code":"context_length_exceeded","message":"m","param":null`), "failed 400 context_length_exceeded: m\n"},
 	{"a nested error first of all", frame("error", `"error":{"type":"server_error","message":"m"}`), "failed 500 : m\n"},
 	{"an error frame without a type", created + "data: {\"error\": {\"message\": \"died\", \"type\": \"InternalServerError\", \"code\": 500}}\n\n", "failed 500 : died\n"},

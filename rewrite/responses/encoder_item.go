@@ -49,7 +49,7 @@ func (e *encoder) said(dst []byte, s *spoken, ev *canon.Event) []byte {
 	case canon.Delta:
 		return e.delta(dst, s, ev)
 	case canon.Seal:
-		e.sign(ev.Part, s, ev.Text, ev.SignedBy)
+		e.sign(s, ev.Text, ev.SignedBy)
 	case canon.Cite:
 		index := s.nCites
 		if cite := e.cite(ev.Part, s, ev.Raw); cite != nil {

@@ -55,5 +55,5 @@ func appendOr(dst, raw []byte, absent string) []byte {
 	if jsonx.IsNull(raw) {
 		return append(dst, absent...)
 	}
-	return appendLine(dst, raw)
+	return jsonx.AppendCompact(dst, raw)
 }

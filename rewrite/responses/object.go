@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"bytes"
 	"strconv"
 
 	"rolltap/internal/jsonx"
@@ -170,22 +169,8 @@ func appendEcho(dst []byte, asked *canon.Request) []byte {
 		if jsonx.IsNull(sent[i]) {
 			dst = append(dst, members[i].absent...)
 		} else {
-			dst = appendLine(dst, sent[i])
+			dst = jsonx.AppendCompact(dst, sent[i])
 		}
-	}
-	return dst
-}
-
-// appendLine appends a raw value without the line ends that it may have between its tokens, which would tear an event apart.
-func appendLine(dst, raw []byte) []byte {
-	if bytes.IndexByte(raw, '\n') < 0 && bytes.IndexByte(raw, '\r') < 0 {
-		return append(dst, raw...)
-	}
-	var c jsonx.Compactor
-	before := len(dst)
-	dst, err := c.Append(dst, raw)
-	if err != nil {
-		return append(dst[:before], "null"...) // never: raw values are valid
 	}
 	return dst
 }

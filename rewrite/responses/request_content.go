@@ -1,6 +1,9 @@
 package responses
 
-import "rolltap/rewrite/canon"
+import (
+	"rolltap/internal/jsonx"
+	"rolltap/rewrite/canon"
+)
 
 // part writes a part of a message or of an output; text is what a text is called there.
 func (w *callWriter) part(p *canon.Part, text string) {
@@ -38,7 +41,7 @@ func (w *callWriter) part(p *canon.Part, text string) {
 	}
 	for i, e := range p.Extra {
 		if !w.own {
-			w.lose(inside(p.Path, string(unquoted(e.Name))), canon.NotKnown)
+			w.lose(inside(p.Path, string(jsonx.Unquoted(e.Name))), canon.NotKnown)
 		} else if ofPart(p, e) {
 			w.extra(p.Extra[i:i+1], p.Path)
 		}

@@ -17,10 +17,10 @@ func (r *callReader) item(raw canon.Raw, path string) error {
 	if err != nil {
 		return err
 	}
-	word := string(unquoted(kind))
+	word := string(jsonx.Unquoted(kind))
 	if word == "" {
 		if word = guessType(m); word == "" {
-			return canon.Invalid(path+".type", "is required")
+			return canon.Invalid(path+".type", "is missing")
 		}
 	}
 	switch word {
@@ -79,7 +79,7 @@ func (r *callReader) item(raw canon.Raw, path string) error {
 // lose notes what nobody took.
 func (r *callReader) lose(m *members, path string) {
 	for _, e := range m.rest() {
-		r.losses.Add(inside(path, string(unquoted(e.Name))), canon.NotKnown)
+		r.losses.Add(inside(path, string(jsonx.Unquoted(e.Name))), canon.NotKnown)
 	}
 }
 
@@ -206,7 +206,7 @@ func (r *callReader) result(m *members, raw canon.Raw, path string, custom bool)
 	}
 	output := m.take("output")
 	if output == nil {
-		return canon.Invalid(path+".output", "is required")
+		return canon.Invalid(path+".output", "is missing")
 	}
 	if p.Result.Parts, p.Result.Plain, err = r.content(nil, output, path+".output", nil); err != nil {
 		return err
@@ -251,7 +251,7 @@ func (r *callReader) texts(m *members, path, name, gap string) (canon.Text, erro
 	}
 	for i, it := 0, jsonx.Array(list); it.Next(); i++ {
 		if _, ok := jsonx.Interior(jsonx.Get(it.Value(), "text")); !ok {
-			return nil, canon.Invalid(element(inside(path, name), i)+".text", "must be a string")
+			return nil, canon.Invalid(canon.At(inside(path, name), i)+".text", "must be a string")
 		}
 	}
 	return joinTexts(list, gap), nil

@@ -1,12 +1,11 @@
 package responses
 
 import (
-	"bytes"
 	"slices"
-	"strconv"
 
 	"rolltap/internal/jsonx"
 	"rolltap/rewrite/canon"
+	"rolltap/rewrite/dialect"
 )
 
 // members are those of one JSON object while a request is read. Each is taken once; what nobody takes is the rest. The memory is used again
@@ -22,7 +21,7 @@ type member struct {
 func (m *members) read(object canon.Raw) *members {
 	m.list = m.list[:0]
 	for it := jsonx.Object(object); it.Next(); {
-		m.list = append(m.list, member{key: it.Key(), name: unquoted(it.Key()), value: it.Value()})
+		m.list = append(m.list, member{key: it.Key(), name: jsonx.Unquoted(it.Key()), value: it.Value()})
 	}
 	return m
 }
@@ -50,7 +49,7 @@ func (m *members) has(name string) bool {
 func (m *members) takeOf(kind jsonx.Kind, path, name string) (canon.Raw, error) {
 	raw := m.take(name)
 	if raw != nil && jsonx.KindOf(raw) != kind {
-		return nil, canon.Invalid(inside(path, name), "must be "+kindWord(kind))
+		return nil, canon.Invalid(inside(path, name), dialect.MustBe(kind))
 	}
 	return raw, nil
 }
@@ -69,7 +68,7 @@ func (m *members) text(path, name string) (canon.Text, error) {
 func (m *members) needed(path, name string) (canon.Text, error) {
 	text, err := m.text(path, name)
 	if err == nil && len(text) == 0 {
-		err = canon.Invalid(inside(path, name), "is required")
+		err = canon.Invalid(inside(path, name), "is missing")
 	}
 	return text, err
 }
@@ -87,34 +86,10 @@ func (m *members) rest() []canon.Member {
 	return rest
 }
 
-func kindWord(kind jsonx.Kind) string {
-	switch kind {
-	case jsonx.KindString:
-		return "a string"
-	case jsonx.KindNumber:
-		return "a number"
-	case jsonx.KindBool:
-		return "true or false"
-	case jsonx.KindArray:
-		return "a list"
-	}
-	return "an object"
-}
-
-// unquoted is the text that the inside of a JSON string stands for.
-func unquoted(interior []byte) []byte {
-	if bytes.IndexByte(interior, '\\') < 0 {
-		return interior
-	}
-	return jsonx.AppendUnquoted(nil, interior)
-}
-
-// inside and at make paths: "text.format", "input[3]".
+// inside is the path of a member: "text.format".
 func inside(path, name string) string {
 	if path == "" {
 		return name
 	}
 	return path + "." + name
 }
-
-func element(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }

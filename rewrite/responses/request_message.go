@@ -12,7 +12,7 @@ func (r *callReader) message(m *members, path string) error {
 	if err != nil {
 		return err
 	}
-	switch string(unquoted(role)) {
+	switch string(jsonx.Unquoted(role)) {
 	case "user":
 		return r.turn(m, canon.User, path)
 	case "system":
@@ -24,7 +24,7 @@ func (r *callReader) message(m *members, path string) error {
 	case "tool":
 		return r.chatResult(m, path)
 	}
-	return canon.Invalid(path+".role", "is none of user, system, developer and assistant")
+	return canon.Invalid(path+".role", "must be user, system, developer or assistant")
 }
 
 func (r *callReader) turn(m *members, role canon.Role, path string) error {
@@ -34,7 +34,7 @@ func (r *callReader) turn(m *members, role canon.Role, path string) error {
 	}
 	content := m.take("content")
 	if content == nil {
-		return canon.Invalid(path+".content", "is required")
+		return canon.Invalid(path+".content", "is missing")
 	}
 	turn := canon.Message{Role: role, Path: path}
 	if turn.Parts, turn.Plain, err = r.content(nil, content, path+".content", id); err != nil {
@@ -89,7 +89,7 @@ func (r *callReader) said(m *members, path string) error {
 		return nil
 	}
 	for _, e := range rest {
-		r.losses.Add(inside(path, string(unquoted(e.Name))), canon.NotKnown)
+		r.losses.Add(inside(path, string(jsonx.Unquoted(e.Name))), canon.NotKnown)
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ func (r *callReader) chatCalls(top *members, path string) error {
 		return err
 	}
 	for i, it := 0, jsonx.Array(list); it.Next(); i++ {
-		p := r.add(nil, element(path+".tool_calls", i))
+		p := r.add(nil, canon.At(path+".tool_calls", i))
 		p.Type = canon.CallPart
 		outer := r.levels.part.read(it.Value())
 		if p.Call.ID, err = outer.needed(p.Path, "id"); err != nil {

@@ -87,7 +87,7 @@ func parentPath(path string) string {
 func (w *callWriter) tool(t *canon.Tool) {
 	if t.Kind == canon.HostedTool {
 		if !w.own || t.Raw == nil {
-			w.lose(inside(t.Path, string(unquoted(t.Type))), canon.NoEquivalent)
+			w.lose(inside(t.Path, string(jsonx.Unquoted(t.Type))), canon.NoEquivalent)
 			return
 		}
 		w.offered = true

@@ -89,7 +89,7 @@ func (w *callWriter) call(p *canon.Part) {
 // arguments writes the arguments of a call that was made elsewhere. Servers read them as JSON: what is no object, as the call was cut, is
 // wrapped into one.
 func (w *callWriter) arguments(p *canon.Part) {
-	text := bytes.TrimSpace(unquoted(p.Call.Arguments))
+	text := bytes.TrimSpace(jsonx.Unquoted(p.Call.Arguments))
 	switch {
 	case len(text) == 0:
 		w.quote(canon.Text("{}"))

@@ -39,7 +39,7 @@ func (r *callReader) content(parts []canon.Part, raw canon.Raw, path string, id 
 	for i, it := 0, jsonx.Array(raw); it.Next(); i++ {
 		parts = r.parts.add(parts)
 		p := &parts[len(parts)-1]
-		p.ItemID, p.Raw, p.Path = id, it.Value(), element(path, i)
+		p.ItemID, p.Raw, p.Path = id, it.Value(), canon.At(path, i)
 		if err := r.part(p); err != nil {
 			return nil, false, err
 		}
@@ -57,13 +57,13 @@ func (r *callReader) part(p *canon.Part) error {
 	if err != nil {
 		return err
 	}
-	word := string(unquoted(kind))
+	word := string(jsonx.Unquoted(kind))
 	if word == "" && m.has("text") {
 		word = "text"
 	}
 	switch word {
 	case "":
-		return canon.Invalid(p.Path+".type", "is required")
+		return canon.Invalid(p.Path+".type", "is missing")
 	case "input_text", "output_text", "text":
 		p.Type = canon.TextPart
 		err = readWords(p, m, "text")
@@ -100,7 +100,7 @@ func readWords(p *canon.Part, m *members, name string) error {
 		return err
 	}
 	if raw == nil {
-		return canon.Invalid(inside(p.Path, name), "is required")
+		return canon.Invalid(inside(p.Path, name), "is missing")
 	}
 	p.Text, _ = jsonx.Interior(raw)
 	m.take("logprobs")
@@ -122,7 +122,7 @@ func (r *callReader) image(p *canon.Part, m *members) (err error) {
 			return err
 		}
 		if len(p.Media.FileID) == 0 {
-			return canon.Invalid(p.Path+".image_url", "is required")
+			return canon.Invalid(p.Path+".image_url", "is missing")
 		}
 	}
 	detail, err := m.text(p.Path, "detail")
@@ -155,7 +155,7 @@ func readFile(p *canon.Part, m *members) (err error) {
 	}
 	f.FileID, err = m.text(p.Path, "file_id")
 	if err == nil && len(f.FileID) == 0 {
-		err = canon.Invalid(p.Path+".file_data", "is required, or file_url, or file_id")
+		err = canon.Invalid(p.Path+".file_data", "is missing, and file_url and file_id are too")
 	}
 	return err
 }
@@ -169,7 +169,7 @@ func (r *callReader) audio(p *canon.Part, m *members) error {
 	}
 	path := p.Path + ".input_audio"
 	if raw == nil {
-		return canon.Invalid(path, "is required")
+		return canon.Invalid(path, "is missing")
 	}
 	inner := r.levels.inner.read(raw)
 	if p.Media.Data, err = inner.needed(path, "data"); err != nil {
@@ -187,7 +187,7 @@ func (r *callReader) video(p *canon.Part, m *members) (err error) {
 			return err
 		}
 	}
-	return canon.Invalid(p.Path+".video_url", "is required")
+	return canon.Invalid(p.Path+".video_url", "is missing")
 }
 
 // url reads a URL, as it is or in an object; nil when there is none.

@@ -49,7 +49,7 @@ func (r *callReader) state(m *members) error {
 	}
 	if truncation, err := m.text("", "truncation"); err != nil {
 		return err
-	} else if truncation != nil && string(unquoted(truncation)) != "disabled" {
+	} else if truncation != nil && string(jsonx.Unquoted(truncation)) != "disabled" {
 		r.losses.Add("truncation", canon.NoEquivalent)
 	}
 	m.take("stream_options") // obfuscation, which is never made
@@ -153,7 +153,7 @@ func (r *callReader) format(raw canon.Raw) error {
 	}
 	f := &r.req.Format
 	f.Path = path
-	switch string(unquoted(kind)) {
+	switch string(jsonx.Unquoted(kind)) {
 	case "text":
 	case "json_object":
 		f.Kind = canon.FormatJSON
@@ -172,10 +172,10 @@ func (r *callReader) format(raw canon.Raw) error {
 			return err
 		}
 		if f.Schema == nil {
-			return canon.Invalid(path+".schema", "is required")
+			return canon.Invalid(path+".schema", "is missing")
 		}
 	default:
-		return canon.Unsupported(path+".type", "is none of text, json_object and json_schema")
+		return canon.Unsupported(path+".type", "must be text, json_object or json_schema")
 	}
 	r.lose(m, path)
 	return nil
@@ -221,9 +221,9 @@ func (r *callReader) include(top *members) error {
 	for i, it := 0, jsonx.Array(raw); it.Next(); i++ {
 		text, ok := jsonx.Interior(it.Value())
 		if !ok {
-			return canon.Invalid(element("include", i), "must be a string")
+			return canon.Invalid(canon.At("include", i), "must be a string")
 		}
-		switch word := string(unquoted(text)); word {
+		switch word := string(jsonx.Unquoted(text)); word {
 		case "reasoning.encrypted_content":
 			r.req.Show.Encrypted = true
 		case "message.output_text.logprobs":
@@ -253,12 +253,12 @@ func (r *callReader) conversation(m *members) error {
 		r.plain(canon.User, "input", text)
 	case jsonx.KindArray:
 		for i, it := 0, jsonx.Array(input); it.Next(); i++ {
-			if err := r.item(it.Value(), element("input", i)); err != nil {
+			if err := r.item(it.Value(), canon.At("input", i)); err != nil {
 				return err
 			}
 		}
 	case jsonx.KindInvalid:
-		return canon.Invalid("input", "is required")
+		return canon.Invalid("input", "is missing")
 	default:
 		return canon.Invalid("input", "must be a string or a list of items")
 	}

@@ -23,7 +23,7 @@ func (r *callReader) tools(list canon.Raw, path string, from toolSource) error {
 		return canon.Invalid(path, "must be a list of tools")
 	}
 	for i, it := 0, jsonx.Array(list); it.Next(); i++ {
-		if err := r.tool(it.Value(), element(path, i), from); err != nil {
+		if err := r.tool(it.Value(), canon.At(path, i), from); err != nil {
 			return err
 		}
 	}
@@ -40,7 +40,7 @@ func (r *callReader) tool(raw canon.Raw, path string, from toolSource) error {
 	if err != nil {
 		return err
 	}
-	switch word := string(unquoted(kind)); {
+	switch word := string(jsonx.Unquoted(kind)); {
 	case word == "function", word == "" && m.has("name"):
 		return r.callable(canon.Tool{Kind: canon.FunctionTool, Raw: raw, Path: path}, m, from)
 	case word == "custom":
@@ -48,7 +48,7 @@ func (r *callReader) tool(raw canon.Raw, path string, from toolSource) error {
 	case word == "namespace":
 		return r.namespace(m, path, from)
 	case word == "":
-		return canon.Invalid(path+".type", "is required")
+		return canon.Invalid(path+".type", "is missing")
 	}
 	if from != foundTools {
 		r.req.Tools = append(r.req.Tools, canon.Tool{Kind: canon.HostedTool, Type: kind, Raw: raw, Path: path})
@@ -121,7 +121,7 @@ func (r *callReader) namespace(m *members, path string, from toolSource) error {
 		}
 	}
 	for i, it := 0, jsonx.Array(list); it.Next(); i++ {
-		t := canon.Tool{Kind: canon.FunctionTool, Raw: it.Value(), Path: element(path+".tools", i)}
+		t := canon.Tool{Kind: canon.FunctionTool, Raw: it.Value(), Path: canon.At(path+".tools", i)}
 		if len(name) > 0 {
 			t.Namespace = name
 		}
@@ -134,7 +134,7 @@ func (r *callReader) namespace(m *members, path string, from toolSource) error {
 		if err != nil {
 			return err
 		}
-		switch word := string(unquoted(kind)); word {
+		switch word := string(jsonx.Unquoted(kind)); word {
 		case "function", "":
 		case "custom":
 			t.Kind = canon.CustomTool
@@ -148,7 +148,7 @@ func (r *callReader) namespace(m *members, path string, from toolSource) error {
 		}
 	}
 	for _, e := range kept {
-		r.losses.Add(inside(path, string(unquoted(e.Name[len(ofNamespace):]))), canon.NotKnown)
+		r.losses.Add(inside(path, string(jsonx.Unquoted(e.Name[len(ofNamespace):]))), canon.NotKnown)
 	}
 	return nil
 }
@@ -164,7 +164,7 @@ func (r *callReader) choice(top *members) error {
 	case jsonx.KindString:
 		text, _ := jsonx.Interior(raw)
 		if c.Mode = choiceMode(text); c.Mode == 0 {
-			return canon.Invalid(path, "is none of auto, none and required")
+			return canon.Invalid(path, "must be auto, none or required")
 		}
 	case jsonx.KindObject:
 		if err := r.choiceObject(raw); err != nil {
@@ -184,7 +184,7 @@ func (r *callReader) choice(top *members) error {
 }
 
 func choiceMode(word canon.Text) canon.ChoiceMode {
-	switch string(unquoted(word)) {
+	switch string(jsonx.Unquoted(word)) {
 	case "auto":
 		return canon.ChoiceAuto
 	case "none":
@@ -203,7 +203,7 @@ func (r *callReader) choiceObject(raw canon.Raw) error {
 	if err != nil {
 		return err
 	}
-	switch word := string(unquoted(kind)); word {
+	switch word := string(jsonx.Unquoted(kind)); word {
 	case "function", "custom":
 		return r.choiceNamed(m)
 	case "allowed_tools":
@@ -263,7 +263,7 @@ func (r *callReader) choiceAllowed(m *members) error {
 	c.Mode = canon.ChoiceAuto
 	if mode != nil {
 		if c.Mode = choiceMode(mode); c.Mode != canon.ChoiceAuto && c.Mode != canon.ChoiceRequired {
-			return canon.Invalid(path+".mode", "is none of auto and required")
+			return canon.Invalid(path+".mode", "must be auto or required")
 		}
 	}
 	list, err := m.takeOf(jsonx.KindArray, path, "tools")
@@ -274,7 +274,7 @@ func (r *callReader) choiceAllowed(m *members) error {
 	for i, it := 0, jsonx.Array(list); it.Next(); i++ {
 		var ref canon.ToolRef
 		one := r.levels.part.read(it.Value())
-		in := element(path+".tools", i)
+		in := canon.At(path+".tools", i)
 		if ref.Type, err = one.needed(in, "type"); err != nil {
 			return err
 		}

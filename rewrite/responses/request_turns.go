@@ -100,7 +100,7 @@ func (w *callWriter) marks(p *canon.Part) {
 		w.lose(p.Path+"."+w.citeWord(), canon.NoEquivalent)
 	}
 	for _, e := range p.Extra {
-		w.lose(inside(p.Path, string(unquoted(e.Name))), canon.NotKnown)
+		w.lose(inside(p.Path, string(jsonx.Unquoted(e.Name))), canon.NotKnown)
 	}
 }
 
@@ -264,7 +264,7 @@ func (w *callWriter) said(parts []canon.Part) {
 func hasMember(parts []canon.Part, name string) bool {
 	for i := range parts {
 		for _, e := range parts[i].Extra {
-			if string(unquoted(e.Name)) == name && !ofPart(&parts[i], e) {
+			if string(jsonx.Unquoted(e.Name)) == name && !ofPart(&parts[i], e) {
 				return true
 			}
 		}
@@ -274,7 +274,7 @@ func hasMember(parts []canon.Part, name string) bool {
 
 // ofPart tells whether an unknown member is one of the part itself; the others in its Extra are those of the item that it is in.
 func ofPart(p *canon.Part, e canon.Member) bool {
-	return bytes.Equal(jsonx.Get(p.Raw, string(unquoted(e.Name))), e.Value)
+	return bytes.Equal(jsonx.Get(p.Raw, string(jsonx.Unquoted(e.Name))), e.Value)
 }
 
 // mint is an id for an item that must have one.

@@ -62,7 +62,7 @@ func (w *callWriter) extra(list []canon.Member, path string) {
 		if w.own {
 			w.member(e.Name, e.Value)
 		} else {
-			w.lose(inside(path, string(unquoted(e.Name))), canon.NotKnown)
+			w.lose(inside(path, string(jsonx.Unquoted(e.Name))), canon.NotKnown)
 		}
 	}
 }
@@ -107,7 +107,7 @@ func (w *callWriter) reasoning() {
 	if effort == nil && t.Mode == canon.ThinkingOff {
 		effort = canon.Text("none")
 	}
-	if summary == nil && thinks && string(unquoted(t.Display)) != "omitted" {
+	if summary == nil && thinks && string(jsonx.Unquoted(t.Display)) != "omitted" {
 		summary = canon.Text("auto")
 	}
 	if t.Budget != nil {
@@ -147,7 +147,7 @@ func (w *callWriter) include() {
 	if w.own { // the results of hosted tools
 		for it := jsonx.Array(jsonx.Get(w.req.Body, "include")); it.Next(); {
 			word, _ := jsonx.Interior(it.Value())
-			if plain := string(unquoted(word)); plain != "reasoning.encrypted_content" && plain != "message.output_text.logprobs" {
+			if plain := string(jsonx.Unquoted(word)); plain != "reasoning.encrypted_content" && plain != "message.output_text.logprobs" {
 				words = append(words, word)
 			}
 		}
@@ -189,16 +189,14 @@ func (w *callWriter) params() {
 		switch {
 		case w.req.From == canon.Messages && param == canon.ParamMetadata:
 			for it := jsonx.Object(p[param]); it.Next(); {
-				w.lose("metadata."+string(unquoted(it.Key())), canon.NoEquivalent)
+				w.lose("metadata."+string(jsonx.Unquoted(it.Key())), canon.NoEquivalent)
 			}
 		case w.req.From == canon.Messages && param == canon.ParamServiceTier && string(p[param]) != `"auto"`:
 			w.lose("service_tier", canon.NoEquivalent)
 		case name != "":
 			w.raw(name, p[param])
-		default:
-			if name := foreignParam(param); name != "" {
-				w.lose(name, canon.NoEquivalent)
-			}
+		case foreign(param):
+			w.lose(param.String(), canon.NoEquivalent)
 		}
 	}
 	if !w.own && p[canon.ParamStore] == nil {
@@ -206,39 +204,15 @@ func (w *callWriter) params() {
 	}
 }
 
-// foreignParam is what a parameter that there is not here is called where it is from; "" when params or textOptions looks after it.
-func foreignParam(p canon.Param) string {
+// foreign tells the parameters that there are not here; of the rest params or textOptions looks after those without a name of their own.
+func foreign(p canon.Param) bool {
 	switch p {
-	case canon.ParamTopK:
-		return "top_k"
-	case canon.ParamMinP:
-		return "min_p"
-	case canon.ParamSeed:
-		return "seed"
-	case canon.ParamFrequencyPenalty:
-		return "frequency_penalty"
-	case canon.ParamPresencePenalty:
-		return "presence_penalty"
-	case canon.ParamRepetitionPenalty:
-		return "repetition_penalty"
-	case canon.ParamLogitBias:
-		return "logit_bias"
-	case canon.ParamAudio:
-		return "audio"
-	case canon.ParamPrediction:
-		return "prediction"
-	case canon.ParamWebSearchOptions:
-		return "web_search_options"
-	case canon.ParamContextManagement:
-		return "context_management"
-	case canon.ParamContainer:
-		return "container"
-	case canon.ParamMCPServers:
-		return "mcp_servers"
-	case canon.ParamCacheControl:
-		return "cache_control"
+	case canon.ParamTopK, canon.ParamMinP, canon.ParamSeed, canon.ParamFrequencyPenalty, canon.ParamPresencePenalty, canon.ParamRepetitionPenalty,
+		canon.ParamLogitBias, canon.ParamAudio, canon.ParamPrediction, canon.ParamWebSearchOptions, canon.ParamContextManagement,
+		canon.ParamContainer, canon.ParamMCPServers, canon.ParamCacheControl:
+		return true
 	}
-	return ""
+	return false
 }
 
 // others writes the members that only this dialect has. Those that mean nothing to others are not in the canonical request.

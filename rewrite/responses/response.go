@@ -2,24 +2,13 @@ package responses
 
 import (
 	"rolltap/internal/jsonx"
-	"rolltap/rewrite/canon"
 	"rolltap/rewrite/dialect"
 )
 
 func (responses) ReadResponse(body []byte) dialect.Summary { return summary(body) }
 
 func summary(body []byte) dialect.Summary {
-	usage := jsonx.Get(body, "usage")
-	s := dialect.Summary{
-		Finish: finish(body),
-		Usage: canon.Usage{
-			Prompt:     dialect.Count(jsonx.Get(usage, "input_tokens")),
-			Completion: dialect.Count(jsonx.Get(usage, "output_tokens")),
-			Cached:     dialect.Count(jsonx.Get(jsonx.Get(usage, "input_tokens_details"), "cached_tokens")),
-			CacheWrite: dialect.Count(jsonx.Get(jsonx.Get(usage, "input_tokens_details"), "cache_write_tokens")),
-			Reasoning:  dialect.Count(jsonx.Get(jsonx.Get(usage, "output_tokens_details"), "reasoning_tokens")),
-		},
-	}
+	s := dialect.Summary{Finish: finish(body), Usage: readUsage(jsonx.Get(body, "usage"))}
 	s.Model, _ = jsonx.Text(jsonx.Get(body, "model"))
 	if e := jsonx.Get(body, "error"); !jsonx.IsNull(e) {
 		s.HasError, s.ErrorStatus = true, dialect.StatusOf(e)

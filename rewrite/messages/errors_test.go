@@ -3,7 +3,6 @@ package messages
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"rolltap/internal/jsonx"
@@ -37,49 +36,6 @@ func TestReadErrorOfRecordedBodies(t *testing.T) {
 		if !tr.IsError(body) {
 			t.Errorf("%s is an error", name)
 		}
-	}
-}
-
-func TestReadError(t *testing.T) {
-	long := strings.Repeat("é", 4096)
-	for _, c := range []struct {
-		name   string
-		status int
-		body   string
-		want   canon.Problem
-	}{
-		{"Anthropic's envelope", 529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"r"}`, canon.Problem{Status: 529, Code: "overloaded", Type: "overloaded_error", Message: "Overloaded"}},
-		{"the given status wins", 500, `{"type":"error","error":{"type":"overloaded_error","message":"m"}}`, canon.Problem{Status: 500, Type: "overloaded_error", Message: "m"}},
-		{"OpenAI's, with a code", 401, `{"error":{"message":"m","type":"invalid_request_error","param":null,"code":"invalid_api_key"}}`, canon.Problem{Status: 401, Code: "invalid_api_key", Type: "invalid_request_error", Message: "m"}},
-		{"an older engine's flat one", 404, `{"object":"error","message":"m","type":"NotFoundError","param":"model","code":404}`, canon.Problem{Status: 404, Code: "model_not_found", Type: "NotFoundError", Param: "model", Message: "m"}},
-		{"a status in a string is no code", 400, `{"error":{"message":"m","code":"400"}}`, canon.Problem{Status: 400, Message: "m"}},
-		{"FastAPI's text", 404, `{"detail":"Not Found"}`, canon.Problem{Status: 404, Code: "model_not_found", Message: "Not Found"}},
-		{"FastAPI's list", 422, `{"detail":[{"loc":["body"],"msg":"a"},{"msg":"b"},{}]}`, canon.Problem{Status: 422, Message: "a; b"}},
-		{"other JSON", 400, `{"status":"bad"}`, canon.Problem{Status: 400, Message: `{"status":"bad"}`}},
-		{"an error without words", 400, `{"error":{"type":"x"}}`, canon.Problem{Status: 400, Type: "x", Message: `{"type":"x"}`}},
-		{"text", 502, " upstream connect error \n", canon.Problem{Status: 502, Message: "upstream connect error"}},
-		{"text that is no UTF-8", 500, "a\xffb", canon.Problem{Status: 500, Message: "a\uFFFDb"}},
-		{"a page", 503, "<html><head><TITLE> 503 Service Unavailable </TITLE></head><body>…</body></html>", canon.Problem{Status: 503, Code: "overloaded", Message: "503 Service Unavailable"}},
-		{"a page without a title", 500, "<p>x</p>", canon.Problem{Status: 500, Message: "the upstream answered with a page of HTML"}},
-		{"nothing", 429, "", canon.Problem{Status: 429, Code: "rate_limit_exceeded", Message: "the upstream answered with status 429 and said nothing more"}},
-		{"nothing with a good status", 200, "", canon.Problem{Status: 502, Message: "the upstream answered with status 502 and said nothing more"}},
-		{"addresses are taken out", 500, `{"error":{"message":"failed: http://10.0.0.1:8000/v1/messages, see (https://e.dev/x)."}}`, canon.Problem{Status: 500, Message: "failed: [url], see ([url])."}},
-		{"a long text is cut", 500, long, canon.Problem{Status: 500, Message: long[:4096] + "…"}},
-		{"a bad character at the cut", 500, "a" + long, canon.Problem{Status: 500, Message: "a" + long[:4094] + "…"}},
-		{"overflow by its code", 400, `{"error":{"message":"m","code":"context_length_exceeded"}}`, canon.Problem{Status: 400, Code: canon.CodeOverflow, Message: "m"}},
-		{"overflow in Anthropic's words", 400, `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 5 tokens > 4 maximum"}}`,
-			canon.Problem{Status: 400, Code: canon.CodeOverflow, Type: "invalid_request_error", Message: "prompt is too long: 5 tokens > 4 maximum"}},
-		{"overflow with both lengths", 400, "input length and `max_tokens` exceed context limit: 5 + 6 > 10", canon.Problem{Status: 400, Code: canon.CodeOverflow, Message: "input length and `max_tokens` exceed context limit: 5 + 6 > 10"}},
-		{"overflow by its parameter and a count", 400, `{"error":{"message":"You passed 9 input tokens.","param":"input_tokens"}}`, canon.Problem{Status: 400, Code: canon.CodeOverflow, Param: "input_tokens", Message: "You passed 9 input tokens."}},
-		{"a 400 that mentions max_tokens is none", 400, `{"error":{"message":"max_tokens must be positive","code":400,"param":"max_tokens"}}`, canon.Problem{Status: 400, Param: "max_tokens", Message: "max_tokens must be positive"}},
-		{"nor is a 500 that mentions the context", 500, "maximum context length", canon.Problem{Status: 500, Message: "maximum context length"}},
-		{"an error that is a number", 500, `{"error":7}`, canon.Problem{Status: 500, Message: "7"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if got := New().(dialect.Translator).ReadError(c.status, []byte(c.body)); *got != c.want {
-				t.Errorf("got  %+v\nwant %+v", *got, c.want)
-			}
-		})
 	}
 }
 

@@ -1,0 +1,281 @@
+package dialect
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"rolltap/internal/jsonx"
+	"rolltap/rewrite/canon"
+)
+
+// ReadError is Translator.ReadError of every dialect: what stands in front of an upstream answers in shapes of its own, whatever is asked.
+func ReadError(status int, body []byte) *canon.Problem {
+	p := ReadProblem(status, body)
+	if p.Status == 0 {
+		p.Status = 502
+	}
+	return p
+}
+
+// ReadProblem reads what is said of a failure in an error body, an error frame or the error member of one: any bytes, in the shapes of
+// OpenAI, vLLM and Anthropic, and of what stands in front of them (wire.md 1.7, 2.1, 3.1.4, 3.2.6):
+//
+//	{"error":{"message","type","param","code"}}   code a number, a word or null; Anthropic has neither param nor code
+//	{"object":"error","message","type","param","code"}
+//	{"error":"Unauthorized"}   {"detail":"Not Found"}   {"detail":[{"loc":[…],"msg":"…"}]}
+//	{"response":{"error":{…}}}
+//	text, or a page
+//
+// The status is 0 when the given one is no error's and the body stands for none. The message is never empty, bounded, and names no address:
+// clients are not told where the upstream is. JSON that nobody knows is not quoted, as it may repeat what the client sent.
+func ReadProblem(status int, body []byte) *canon.Problem {
+	body = bytes.TrimSpace(body)
+	p := new(canon.Problem)
+	if jsonx.Valid(body) {
+		readJSON(p, body)
+	} else {
+		p.Message = plainWords(body)
+	}
+	if 400 <= status && status <= 599 {
+		p.Status = status
+	}
+	p.Message = presentable(p.Message)
+	if p.Message == "" {
+		p.Message = "the upstream failed and gave no reason"
+		if p.Status != 0 {
+			p.Message = "the upstream answered with status " + strconv.Itoa(p.Status) + " and gave no reason"
+		}
+	}
+	if overflows(p) {
+		p.Code = canon.CodeOverflow
+		if p.Status == 0 {
+			p.Status = 400
+		}
+	}
+	if p.Code == "" {
+		p.Code = StatusCode(p)
+	}
+	return p
+}
+
+// Aborted is an answer that its engine gave up (wire.md 5.2). It may be asked for again.
+func Aborted() *canon.Problem {
+	return &canon.Problem{Status: 503, Code: "overloaded", Message: "the upstream aborted the answer"}
+}
+
+// StatusCode is the code, in OpenAI's words, of an error that came without one; "" where clients steer by none (dialects.md 1.15.2). A 404 that
+// does not speak of a model is about the path.
+func StatusCode(p *canon.Problem) string {
+	switch p.Status {
+	case 404:
+		if p.Param == "model" || strings.Contains(strings.ToLower(p.Message), "model") {
+			return "model_not_found"
+		}
+	case 413:
+		return "request_too_large"
+	case 429:
+		return "rate_limit_exceeded"
+	case 503, 529:
+		return "overloaded"
+	}
+	return ""
+}
+
+// readJSON reads the object that says what went wrong, or the words in its place.
+func readJSON(p *canon.Problem, raw []byte) {
+	for _, name := range [...]string{"error", "response"} {
+		inner := jsonx.Get(raw, name)
+		if name == "response" {
+			inner = jsonx.Get(inner, "error")
+		}
+		if !jsonx.IsNull(inner) {
+			raw = inner
+			break
+		}
+	}
+	if jsonx.KindOf(raw) != jsonx.KindObject {
+		p.Message = spoken(raw)
+		p.Status = ErrorStatus(nil, raw)
+		return
+	}
+	var members [5][]byte
+	jsonx.GetAll(raw, []string{"message", "type", "param", "code", "detail"}, members[:])
+	p.Type, _ = jsonx.Text(members[1])
+	if p.Type == "error" { // the type of the whole, in the flat forms
+		p.Type = ""
+	}
+	p.Param, _ = jsonx.Text(members[2])
+	p.Code, _ = jsonx.Text(members[3])
+	if _, err := strconv.Atoi(p.Code); err == nil {
+		p.Code = "" // codes are words (wire.md 5.3); a status is one by itself
+	}
+	p.Status = ErrorStatus(members[3], members[1])
+	if p.Message = spoken(members[0]); p.Message == "" {
+		p.Message = spoken(members[4])
+	}
+}
+
+// spoken is the words in a value: a text, or those of FastAPI's list of {"loc","msg"}.
+func spoken(raw []byte) string {
+	if jsonx.KindOf(raw) != jsonx.KindArray {
+		text, _ := jsonx.Text(raw)
+		return text
+	}
+	var all strings.Builder
+	for it := jsonx.Array(raw); it.Next() && all.Len() < maxMessage; {
+		text, ok := jsonx.Text(jsonx.Get(it.Value(), "msg"))
+		if !ok {
+			continue
+		}
+		if all.Len() > 0 {
+			all.WriteString("; ")
+		}
+		first := true
+		for loc := jsonx.Array(jsonx.Get(it.Value(), "loc")); loc.Next(); first = false {
+			if !first {
+				all.WriteByte('.')
+			}
+			if name, ok := jsonx.Text(loc.Value()); ok {
+				all.WriteString(name)
+			} else {
+				all.Write(loc.Value())
+			}
+		}
+		if !first {
+			all.WriteString(": ")
+		}
+		all.WriteString(text)
+	}
+	return all.String()
+}
+
+// plainWords is what a body that is no JSON says: plain text as it is, a page its title, and neither broken JSON nor bytes.
+func plainWords(body []byte) string {
+	body = body[:min(len(body), maxPage)]
+	if len(body) > 0 && body[0] == '<' {
+		lower := asciiLower(body)
+		from := bytes.Index(lower, []byte("<title>"))
+		if from < 0 {
+			return ""
+		}
+		from += len("<title>")
+		length := bytes.Index(lower[from:], []byte("</title>"))
+		if length < 0 {
+			return ""
+		}
+		body = body[from : from+length]
+	}
+	text := bytes.ToValidUTF8(body, []byte("\uFFFD"))
+	switch {
+	case len(text) == 0 || text[0] == '{' || text[0] == '[' || text[0] == '"':
+		return ""
+	case !bytes.ContainsFunc(text, unicode.IsLetter):
+		return ""
+	case bytes.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' && r != '\r' }):
+		return ""
+	}
+	return string(text)
+}
+
+// asciiLower changes no length, as letters of other alphabets may.
+func asciiLower(text []byte) []byte {
+	lower := bytes.Clone(text)
+	for i, c := range lower {
+		if 'A' <= c && c <= 'Z' {
+			lower[i] = c | 0x20
+		}
+	}
+	return lower
+}
+
+const (
+	maxMessage = 4 << 10  // bytes of a message
+	maxPage    = 64 << 10 // bytes of a body that is no JSON that are looked at
+)
+
+// presentable trims a message, bounds it and takes addresses out of it.
+func presentable(message string) string {
+	message = strings.TrimSpace(message)
+	if n := maxMessage; len(message) > n {
+		for n > 0 && !utf8.RuneStart(message[n]) {
+			n--
+		}
+		message = message[:n] + "…"
+	}
+	if !strings.Contains(message, "://") {
+		return message
+	}
+	var out strings.Builder
+	for {
+		i := strings.Index(message, "://")
+		if i < 0 {
+			out.WriteString(message)
+			return out.String()
+		}
+		scheme := i
+		for scheme > 0 && isLetter(message[scheme-1]) {
+			scheme--
+		}
+		end := i + len("://")
+		for end < len(message) && !strings.ContainsRune(" \t\r\n\"'`<>(){}[],;", rune(message[end])) {
+			end++
+		}
+		if word := message[scheme:i]; strings.EqualFold(word, "http") || strings.EqualFold(word, "https") {
+			out.WriteString(message[:scheme])
+			out.WriteString("[url]")
+		} else {
+			out.WriteString(message[:end])
+		}
+		message = message[end:]
+	}
+}
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+// overflows tells that a prompt is too long, by evidence (dialects.md 1.15.2; the texts: wire.md 1.7, 2.1 and 3.1.4): a refusal that merely
+// names max_tokens is none.
+func overflows(p *canon.Problem) bool {
+	if p.Status != 0 && p.Status != 400 && p.Status != 413 {
+		return false
+	}
+	if p.Code == canon.CodeOverflow || p.Type == "exceed_context_size_error" {
+		return true
+	}
+	text := strings.ToLower(p.Message)
+	for _, words := range [...]string{"maximum context length", "max_model_len", "context window", "prompt is too long", "model's context length",
+		"context length is only", "available context size"} {
+		if strings.Contains(text, words) {
+			return true
+		}
+	}
+	if _, rest, ok := strings.Cut(text, "input length"); ok && strings.Contains(rest, "exceed") {
+		return true
+	}
+	switch p.Param {
+	case "input_tokens", "max_tokens", "max_completion_tokens", "max_output_tokens":
+		return countsTokens(text)
+	}
+	return false
+}
+
+// countsTokens: a number and then "tokens", with at most one word between them, "5000 input tokens"; or vLLM's "value=5000".
+func countsTokens(text string) bool {
+	if _, value, ok := strings.Cut(text, "value="); ok && value != "" && '0' <= value[0] && value[0] <= '9' {
+		return true
+	}
+	words := strings.Fields(text)
+	for i, word := range words {
+		if _, err := strconv.Atoi(strings.ReplaceAll(strings.Trim(word, "(),."), ",", "")); err != nil {
+			continue
+		}
+		for _, next := range words[i+1 : min(len(words), i+3)] {
+			if strings.HasPrefix(next, "tokens") {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -37,7 +37,7 @@ const (
 	exitUsage  = 2 // bad usage or configuration, or a store that cannot be opened
 )
 
-const description = `A recording reverse proxy for LLM agents in front of a model server: agents call it under /ng-rollout/<rollout-id>/…, the bytes pass through, and every model call is on disk, one JSON line each, before its answer ends.`
+const description = `A recording reverse proxy for LLM agents in front of a model server: agents call it under /ng-rollout/<rollout-id>/…, the bytes pass through, or are translated where the server speaks another dialect, and every model call is on disk, one JSON line each, before its answer ends.`
 
 // grammar is the command line.
 type grammar struct {
@@ -50,7 +50,7 @@ type grammar struct {
 }
 
 type serve struct {
-	File     string   `name:"config" placeholder:"FILE" help:"YAML file with the settings below, named as the flags are."`
+	File     string   `name:"config" placeholder:"FILE" help:"YAML file with the settings below, named as the flags are, and the section rewrite:."`
 	Settings settings `embed:""`
 }
 
@@ -168,23 +168,20 @@ func (p *program) console() *cli.Console {
 
 // check adds what is wrong with settings that could be read.
 func (s *serve) check(from *cli.Settings, problems []cli.Problem) []cli.Problem {
+	var errs []error
 	s.Settings.Rewrite = rewrite.DefaultPolicy()
 	if section := from.Section("rewrite"); section != nil {
-		policy, err := rewrite.PolicyFromJSON(section)
-		if err != nil {
-			return from.Add(problems, "rewrite", err)
-		}
-		s.Settings.Rewrite = policy
+		var err error
+		s.Settings.Rewrite, err = rewrite.PolicyFromJSON(section)
+		errs = each(err)
 	}
 	cfg := proxy.Config(s.Settings)
-	err := cfg.Validate()
-	errs := []error{err}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		errs = joined.Unwrap()
-	}
-	for _, err := range errs {
+	for _, err := range append(errs, each(cfg.Validate())...) {
 		var problem *proxy.Problem
+		var key *rewrite.KeyError
 		switch {
+		case errors.As(err, &key):
+			problems = append(problems, from.InSection("rewrite", key.Key, err))
 		case errors.As(err, &problem):
 			problems = from.Add(problems, problem.Setting, problem.Err)
 		case err != nil:
@@ -194,11 +191,27 @@ func (s *serve) check(from *cli.Settings, problems []cli.Problem) []cli.Problem 
 	return problems
 }
 
+// each takes joined errors apart, however deep.
+func each(err error) []error {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		if err == nil {
+			return nil
+		}
+		return []error{err}
+	}
+	var all []error
+	for _, err := range joined.Unwrap() {
+		all = append(all, each(err)...)
+	}
+	return all
+}
+
 // Run serves until ctx is done and everything in flight has had its end.
 func (s *serve) Run(ctx context.Context, p *program, k *kong.Context) error {
 	log := p.logger(s.Settings.LogFormat, s.Settings.LogLevel)
 	log.Info("configuration", zap.String("version", p.build.Version), zap.String("commit", p.build.Commit),
-		zap.Object("settings", effective(k)), zap.Object("origins", origins(k, p.settings)))
+		zap.Object("settings", effective(k)), zap.Object("origins", origins(k, p.settings)), zap.ByteString("rewrite", p.settings.Section("rewrite")))
 	defer p.raiseProcs()()
 	server, err := proxy.Open(proxy.Config(s.Settings), proxy.Deps{Log: log, Version: p.build.Version, Commit: p.build.Commit})
 	if err != nil {
@@ -248,14 +261,6 @@ func shown(f *kong.Flag) string {
 		for i := range f.Target.Len() {
 			parts = append(parts, fmt.Sprint(f.Target.Index(i).Interface()))
 		}
-		return strings.Join(parts, ",")
-	}
-	if f.Target.Kind() == reflect.Map {
-		var parts []string
-		for it := f.Target.MapRange(); it.Next(); {
-			parts = append(parts, fmt.Sprintf("%v=%v", it.Key().Interface(), it.Value().Interface()))
-		}
-		slices.Sort(parts)
 		return strings.Join(parts, ",")
 	}
 	text := fmt.Sprint(f.Target.Interface())

@@ -72,3 +72,12 @@ func Marked(dir, id string) bool {
 	_, err := os.Lstat(markerPath(dir, id))
 	return err == nil
 }
+
+// Exists tells whether dir has a data file or a marker of the rollout.
+func Exists(dir, id string) bool {
+	if !ValidID(id) {
+		return false
+	}
+	_, err := os.Lstat(dataPath(dir, id))
+	return err == nil || Marked(dir, id)
+}

@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 
 	"rolltap/internal/jsonx"
 	"rolltap/rewrite"
@@ -28,7 +30,11 @@ func (x *exchange) ask(ctx context.Context, method, path string, body []byte) (s
 	if err != nil {
 		return 0, nil, err
 	}
+	named := strings.Split(strings.Join(x.in.Header["Connection"], ","), ",")
 	for name, values := range x.in.Header {
+		if slices.ContainsFunc(named, func(n string) bool { return strings.EqualFold(strings.TrimSpace(n), name) }) {
+			continue
+		}
 		switch name {
 		case "Connection", "Upgrade", "Te", "Trailer", "Transfer-Encoding", "Keep-Alive", "Proxy-Connection", "Content-Length", "Expect":
 		default:
@@ -73,7 +79,8 @@ func (x *exchange) countTokens() {
 	switch {
 	case err != nil:
 		x.fail(nil, nil, err)
-	case status == http.StatusNotFound, status == http.StatusMethodNotAllowed, status == http.StatusNotImplemented:
+	case status == http.StatusMethodNotAllowed, status == http.StatusNotImplemented,
+		status == http.StatusNotFound && jsonx.KindOf(jsonx.Get(answer, "error")) != jsonx.KindObject: // an error object is about the model
 		x.refuse(http.StatusNotImplemented, codeNotSupported, "the upstream has no /tokenize, so the tokens of a prompt cannot be counted")
 	case status >= 400:
 		p, _ := t.Problem(status, answer)

@@ -18,6 +18,7 @@ func TestCountTokensByTheUpstreamsTokenizer(t *testing.T) {
 	}{
 		{"counted", `{"count":17,"max_model_len":100,"tokens":[1,2]}`, 200, 200, `{"input_tokens":17}`, ""},
 		{"no tokenizer", `{"detail":"Not Found"}`, 404, 501, "", "not_supported"},
+		{"no such model", `{"error":{"message":"The model does not exist.","type":"NotFoundError","code":404}}`, 404, 404, "", ""},
 		{"an error", `{"error":{"message":"no such model","type":"x","code":404}}`, 400, 400, "", ""},
 		{"nonsense", `{"tokens":[]}`, 200, 502, "", "upstream_invalid"},
 	} {

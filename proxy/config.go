@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -44,7 +45,7 @@ type Config struct {
 	// Model is the model that the upstream is asked for, whatever clients ask for; they see the name that they asked for.
 	Model string `help:"Model that the upstream is asked for, whatever clients ask for."`
 	// ModelMap renames single models on the way up, before Model.
-	ModelMap map[string]string `placeholder:"FROM=TO" mapsep:"," help:"Model FROM of a client is TO at the upstream; clients see the name they asked for."`
+	ModelMap ModelMap `placeholder:"FROM=TO,…" help:"Model FROM of a client is TO at the upstream; clients see the name they asked for."`
 	// Rewrite is the rewrite: section of the file.
 	Rewrite rewrite.Policy `kong:"-"`
 	// Keepalive is the silence inside a translated stream after which its client is kept alive. 0: never.
@@ -67,7 +68,7 @@ type Config struct {
 	// CaptureMaxBytes is the longest copy of one body in a record.
 	CaptureMaxBytes Size `default:"64MiB" help:"Longest copy of one body in a record; the rest passes on and the record says truncated."`
 	// MaxRequestBytes is the largest request that is recorded whole, counted after decoding. Any size is forwarded.
-	MaxRequestBytes Size `default:"64MiB" help:"Largest request, counted after decoding; a larger one is forwarded and recorded as truncated."`
+	MaxRequestBytes Size `default:"64MiB" help:"Largest request, counted after decoding. A larger one is forwarded and its record is cut; where it has to be read it is refused with 413."`
 
 	// DrainTimeout is what exchanges in flight get after SIGTERM.
 	DrainTimeout time.Duration `default:"30s" help:"What exchanges in flight get after SIGTERM."`
@@ -131,6 +132,36 @@ func (s Size) String() string {
 	return strconv.FormatInt(int64(s), 10)
 }
 
+// ModelMap is models by the names that clients have for them, written FROM=TO,FROM=TO.
+type ModelMap map[string]string
+
+// UnmarshalText reads pairs between commas; blanks around names do not count.
+func (m *ModelMap) UnmarshalText(b []byte) error {
+	pairs := ModelMap{}
+	for pair := range strings.SplitSeq(string(b), ",") {
+		from, to, ok := strings.Cut(pair, "=")
+		from, to = strings.TrimSpace(from), strings.TrimSpace(to)
+		if !ok || from == "" || to == "" {
+			return fmt.Errorf("%q: want FROM=TO", pair)
+		}
+		if _, ok := pairs[from]; ok {
+			return fmt.Errorf("%q is renamed twice", from)
+		}
+		pairs[from] = to
+	}
+	*m = pairs
+	return nil
+}
+
+func (m ModelMap) String() string {
+	var pairs []string
+	for from, to := range m {
+		pairs = append(pairs, from+"="+to)
+	}
+	slices.Sort(pairs)
+	return strings.Join(pairs, ",")
+}
+
 // Problem is a setting that cannot be used.
 type Problem struct {
 	Setting string // spelled as the flag, without dashes
@@ -140,7 +171,7 @@ type Problem struct {
 func (p *Problem) Error() string { return "--" + p.Setting + ": " + p.Err.Error() }
 func (p *Problem) Unwrap() error { return p.Err }
 
-// Validate joins every problem of the settings, each a *Problem that names its setting.
+// Validate joins every problem of the settings: each a *Problem that names its setting, or a *rewrite.KeyError.
 func (c *Config) Validate() error {
 	var errs []error
 	bad := func(setting, format string, args ...any) {
@@ -186,9 +217,7 @@ func (c *Config) Validate() error {
 	notNegative("client-write-timeout", c.ClientWriteTimeout)
 	notNegative("keepalive", c.Keepalive)
 	notNegative("keepalive-open", c.KeepaliveOpen)
-	if err := c.Rewrite.Validate(); err != nil {
-		bad("rewrite", "%w", err)
-	}
+	errs = append(errs, c.Rewrite.Validate())
 	notNegative("drain-timeout", c.DrainTimeout)
 	if c.CaptureDeadline <= 0 {
 		bad("capture-deadline", "%s: a deadline has to be above 0", c.CaptureDeadline)
@@ -226,9 +255,9 @@ func (c *Config) Validate() error {
 	if f := c.Rewrite.SealKeyFile; f != "" {
 		switch key, err := os.ReadFile(f); {
 		case err != nil:
-			bad("rewrite", "reasoning_seal_key_file: %w", err)
+			errs = append(errs, &rewrite.KeyError{Key: "reasoning_seal_key_file", Err: err})
 		case len(bytes.TrimSpace(key)) < minSealKey:
-			bad("rewrite", "reasoning_seal_key_file: %s holds less than %d bytes", f, minSealKey)
+			errs = append(errs, &rewrite.KeyError{Key: "reasoning_seal_key_file", Err: fmt.Errorf("%s holds less than %d bytes", f, minSealKey)})
 		}
 	}
 	if c.Debug && c.APITokenFile == "" && c.AdminListen != "" && !loopback(c.AdminListen) {

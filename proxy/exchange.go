@@ -71,6 +71,7 @@ type exchange struct {
 	gate           *gate
 	source         string // of the answer: upstream, local, or none yet
 	localReason    string
+	detail         string // what a recorded answer of our own says; never what the client sent
 	param          string // the field that a refusal names
 	localBytes     int64  // length of an answer of our own
 

@@ -16,29 +16,57 @@ const (
 
 // windows remembers how many tokens the upstream's models can hold.
 type windows struct {
-	mu    sync.Mutex // guards the rest; held while the upstream is asked: those who know nothing yet wait for the one who asks
+	asking sync.Mutex // held by the one who asks the upstream; those who know nothing yet wait for it
+
+	mu    sync.Mutex // guards the rest; never held while the upstream is asked
 	known map[string]int64
 	next  time.Time // the list is asked for again
 }
 
-// of returns the window of a model, 0 when it is unknown. ask gets the upstream's list of models.
+// of returns the window of a model, 0 when it is unknown. ask gets the upstream's list of models; whoever has an old one does not wait for it.
 func (w *windows) of(model string, ask func() ([]byte, error)) int64 {
+	if known, due := w.look(); due {
+		if known == nil {
+			w.asking.Lock()
+		} else if !w.asking.TryLock() {
+			return windowOf(known, model)
+		}
+		if _, due := w.look(); due {
+			w.renew(ask)
+		}
+		w.asking.Unlock()
+	}
+	known, _ := w.look()
+	return windowOf(known, model)
+}
+
+func (w *windows) look() (known map[string]int64, due bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if now := time.Now(); !now.Before(w.next) {
-		list, err := ask()
-		if err == nil {
-			w.known = readWindows(list)
-		}
-		if w.next = now.Add(windowFor); err != nil {
-			w.next = now.Add(windowRetry)
-		}
+	return w.known, !time.Now().Before(w.next)
+}
+
+// renew is called with asking held. After a failure what is known stays.
+func (w *windows) renew(ask func() ([]byte, error)) {
+	list, err := ask()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.next = time.Now().Add(windowFor); err != nil {
+		w.next = time.Now().Add(windowRetry)
+	} else {
+		w.known = readWindows(list)
 	}
-	if n, ok := w.known[model]; ok {
+	if w.known == nil {
+		w.known = map[string]int64{}
+	}
+}
+
+func windowOf(known map[string]int64, model string) int64 {
+	if n, ok := known[model]; ok {
 		return n
 	}
-	if len(w.known) == 1 { // an upstream with one model often answers to any name
-		for _, n := range w.known {
+	if len(known) == 1 { // an upstream with one model often answers to any name
+		for _, n := range known {
 			return n
 		}
 	}

@@ -155,7 +155,7 @@ func (x *exchange) answerLocal(s situation, status int, code, message string) {
 		x.answer(status, code, message)
 		return
 	}
-	x.source, x.localReason = "local", code
+	x.source, x.localReason, x.detail = "local", code, message
 	x.out.status = status // the record tells what will be sent
 	body := x.problem(status, code, message)
 	x.localBytes = int64(len(body))
@@ -354,6 +354,9 @@ func (x *exchange) logFields() []zap.Field {
 	}
 	if x.localReason != "" {
 		f = append(f, zap.String("reason", x.localReason))
+	}
+	if x.detail != "" {
+		f = append(f, zap.String("detail", x.detail))
 	}
 	if t := x.ttft(); t >= 0 {
 		f = append(f, zap.Duration("ttft", t))

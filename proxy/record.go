@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"rolltap/capture"
+	"rolltap/internal/jsonx"
 	"rolltap/rewrite/canon"
 	"rolltap/rewrite/dialect"
 )
@@ -112,6 +113,9 @@ func (x *exchange) record() *capture.Record {
 	}
 	if x.attempted {
 		model := x.summary.Model
+		if model == "" && x.sent != nil {
+			model, _ = jsonx.Text(jsonx.Get(x.sent, "model"))
+		}
 		if model == "" {
 			model = asked
 		}

@@ -11,6 +11,7 @@ import (
 // call is what the commands know of one record. Unknown numbers are below 0. Its slices are parts of the line.
 type call struct {
 	id, dialect, model string
+	upstreamDialect    string // "" when nothing was sent
 	outcome            string // derived for records that another program wrote
 	category, finish   string
 	started, completed time.Time
@@ -86,6 +87,8 @@ func (c *call) readOwn(own []byte) {
 			c.stream = jsonx.Truthy(v)
 		case "usage":
 			usage = v
+		case "upstream":
+			c.upstreamDialect = text(v, "dialect")
 		case "losses":
 			for l := jsonx.Array(v); l.Next(); {
 				c.losses = append(c.losses, text(l.Value(), "path")+" ("+text(l.Value(), "reason")+")")

@@ -31,11 +31,16 @@ func (r *Clear) Run(ctx context.Context, c *Console) error {
 	}
 	var errs []error
 	for _, id := range r.Rollouts {
+		known := capture.Exists(r.Store, id)
 		if err := capture.Clear(ctx, r.Store, id); err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		if _, err := fmt.Fprintf(c.Out, "cleared %s\n", id); err != nil {
+		word := "cleared " + id
+		if !known {
+			word = id + " was not there"
+		}
+		if _, err := fmt.Fprintln(c.Out, word); err != nil {
 			return err
 		}
 	}

@@ -167,7 +167,9 @@ curl
     -d '{"model":"rolltap-demo","stream":true,"messages":[{"role":"user","content":"Why is the sky blue?"}]}'
 
 Claude Code
-  ANTHROPIC_BASE_URL=%[1]s/ng-rollout/my-claude ANTHROPIC_AUTH_TOKEN=demo ANTHROPIC_MODEL=rolltap-demo claude
+  ANTHROPIC_BASE_URL=%[1]s/ng-rollout/my-claude ANTHROPIC_AUTH_TOKEN=demo ANTHROPIC_MODEL=rolltap-demo \
+    ANTHROPIC_DEFAULT_HAIKU_MODEL=rolltap-demo ANTHROPIC_DEFAULT_SONNET_MODEL=rolltap-demo \
+    ANTHROPIC_DEFAULT_OPUS_MODEL=rolltap-demo CLAUDE_CODE_SUBAGENT_MODEL=rolltap-demo claude
 
 Codex
   RT_KEY=demo codex -m rolltap-demo -c model_provider=rt \

@@ -85,8 +85,8 @@ func (r *demoRun) play(ctx context.Context, d demoDialect, s demoScenario) {
 			body["stream_options"] = map[string]any{"include_usage": true}
 		}
 		for range demoTurns {
-			sent := sentCall{rollout: s.rollout, dialect: d.name, stream: stream}
-			sent.id, sent.err = r.send(ctx, s.rollout, d.path, body)
+			sent := sentCall{rollout: s.rollout + "-" + d.name, dialect: d.name, stream: stream}
+			sent.id, sent.err = r.send(ctx, sent.rollout, d.path, body)
 			r.sent = append(r.sent, sent)
 			record, found := r.record(sent)
 			if sent.err != nil || !found || !d.answer(body, record.response) {

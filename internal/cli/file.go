@@ -25,7 +25,8 @@ type fileEntry struct {
 	line    int
 	values  []string
 	list    bool
-	section []byte // a section as a JSON object; nil: it is no section
+	section []byte         // a section as a JSON object; nil: it is no section
+	lines   map[string]int // of the section's keys
 }
 
 // readSettings reads the file at path, in which keys that are sections hold mappings. What cannot be used is a problem with its
@@ -65,7 +66,7 @@ func readSettings(path string, sections []string) (*settingsFile, []Problem) {
 			}
 			e := fileEntry{line: line(entry.Key)}
 			if slices.Contains(sections, *key) {
-				if e.section, err = sectionOf(entry.Value); err != nil {
+				if e.section, e.lines, err = sectionOf(entry.Value); err != nil {
 					problems = append(problems, Problem{Setting: *key, Origin: Origin{File: path, Line: e.line}, Err: err})
 				}
 				f.entries[*key] = e
@@ -92,19 +93,27 @@ func mapping(n ast.Node) ([]*ast.MappingValueNode, bool) {
 	return nil, false
 }
 
-// sectionOf is a mapping as a JSON object; an empty one may be written as nothing.
-func sectionOf(n ast.Node) ([]byte, error) {
+// sectionOf is a mapping as a JSON object, with the lines of its keys; an empty one may be written as nothing.
+func sectionOf(n ast.Node) ([]byte, map[string]int, error) {
 	if n.Type() == ast.NullType {
-		return []byte("{}"), nil
+		return []byte("{}"), nil, nil
 	}
-	if _, ok := mapping(n); !ok {
-		return nil, errors.New("a mapping is wanted")
+	pairs, ok := mapping(n)
+	if !ok {
+		return nil, nil, errors.New("a mapping is wanted")
+	}
+	lines := map[string]int{}
+	for _, pair := range pairs {
+		if key := scalar(pair.Key); key != nil {
+			lines[*key] = line(pair.Key)
+		}
 	}
 	var value map[string]any
 	if err := yaml.NodeToValue(n, &value); err != nil {
-		return nil, errors.New("a mapping of words to values is wanted")
+		return nil, nil, errors.New("a mapping of words to values is wanted")
 	}
-	return json.Marshal(value)
+	object, err := json.Marshal(value)
+	return object, lines, err
 }
 
 func valuesOf(n ast.Node) (values []string, list bool, err error) {
@@ -115,6 +124,16 @@ func valuesOf(n ast.Node) (values []string, list bool, err error) {
 				return nil, true, errors.New("a list of plain values is wanted")
 			}
 			values = append(values, *text)
+		}
+		return values, true, nil
+	}
+	if pairs, ok := mapping(n); ok {
+		for _, pair := range pairs {
+			key, text := scalar(pair.Key), scalar(pair.Value)
+			if key == nil || text == nil {
+				return nil, true, errors.New("a mapping of plain values is wanted")
+			}
+			values = append(values, *key+"="+*text)
 		}
 		return values, true, nil
 	}

@@ -208,8 +208,8 @@ func (s *Settings) Resolve(_ *kong.Context, _ *kong.Path, f *kong.Flag) (any, er
 		return nil, nil
 	}
 	s.origins[f.Name] = Origin{File: s.file.path, Line: e.line}
-	if e.list && !f.IsSlice() {
-		s.problem(f.Name, fmt.Errorf("one value is wanted, not a list"))
+	if e.list && !f.IsSlice() && f.Target.Kind() != reflect.Map {
+		s.problem(f.Name, fmt.Errorf("one value is wanted, not a list or a mapping"))
 		return nil, nil
 	}
 	return strings.Join(e.values, ","), nil
@@ -299,6 +299,16 @@ func (s *Settings) Section(name string) []byte {
 		s.origins[name] = Origin{File: s.file.path, Line: e.line}
 	}
 	return e.section
+}
+
+// InSection is a problem with a key of a section, which may have a place inside it: "sampling[0].model".
+func (s *Settings) InSection(section, key string, err error) Problem {
+	e := s.file.entries[section]
+	line := e.line
+	if at, ok := e.lines[key[:len(key)-len(strings.TrimLeft(key, "abcdefghijklmnopqrstuvwxyz_"))]]; ok {
+		line = at
+	}
+	return Problem{Origin: Origin{File: s.file.path, Line: line}, Err: err}
 }
 
 // Origin says where the setting's value came from.

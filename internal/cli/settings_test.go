@@ -133,7 +133,7 @@ func TestProblems(t *testing.T) {
 		{"a flag without a variable has no name to give", nil, []string{"--hidden=x"}, "", []string{"--hidden: bool value"}},
 		{"an empty duration", []string{"ROLLTAP_WAIT="}, nil, "", []string{"ROLLTAP_WAIT (--wait): expected duration"}},
 		{"a list for one value", nil, nil, "wait: [1s]\n", []string{"FILE:1: --wait (ROLLTAP_WAIT): one value is wanted, not a list"}},
-		{"a mapping for a value", nil, nil, "wait: {a: 1s}\n", []string{"FILE:1: --wait (ROLLTAP_WAIT): a plain value is wanted"}},
+		{"a mapping for a value", nil, nil, "wait: {a: 1s}\n", []string{"FILE:1: --wait (ROLLTAP_WAIT): one value is wanted, not a list"}},
 		{"a mapping in a list", nil, nil, "names: [{a: b}]\n", []string{"FILE:1: --names (ROLLTAP_NAMES): a list of plain values is wanted"}},
 		{"no value", nil, nil, "name:\n", []string{`FILE:1: --name (ROLLTAP_NAME): no value`}},
 		{"an alias", nil, nil, "name: &a x\na-few-name: *a\n", []string{"FILE:1: --name (ROLLTAP_NAME): a plain value", "FILE:2: --a-few-name (ROLLTAP_A_FEW_NAME): a plain value"}},

@@ -94,7 +94,11 @@ func (t *transcript) head(number int, c call, after int) {
 		}
 		add(dim, at.Format(layout))
 	}
-	add(plain, c.dialect)
+	if c.upstreamDialect != "" && c.upstreamDialect != c.dialect {
+		add(plain, c.dialect+" → "+c.upstreamDialect)
+	} else {
+		add(plain, c.dialect)
+	}
 	add(cyan, c.model)
 	add(outcomeStyle(c.outcome), c.outcome)
 	if c.finish != "" {
@@ -102,7 +106,7 @@ func (t *transcript) head(number int, c call, after int) {
 	}
 	if c.latency >= 0 {
 		timing := took(c.latency)
-		if c.stream && c.ttft >= 0 {
+		if c.stream && c.ttft >= 0 && c.status < 400 { // an error has a first byte
 			timing += ", first token " + took(c.ttft)
 		}
 		add(plain, timing)

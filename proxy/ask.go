@@ -20,15 +20,15 @@ import (
 const maxAside = 64 << 20
 
 // ask asks the upstream something for this exchange that is no model call of its client, with the client's headers.
-func (x *exchange) ask(ctx context.Context, method, path string, body []byte) (status int, answer []byte, err error) {
+func (x *exchange) ask(ctx context.Context, method, path string, body []byte) (head *http.Response, answer []byte, err error) {
 	u := *x.h.upstream
 	u.RawPath = u.EscapedPath() + path
 	if u.Path, err = url.PathUnescape(u.RawPath); err != nil {
-		return 0, nil, err
+		return nil, nil, err
 	}
 	r, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
 	if err != nil {
-		return 0, nil, err
+		return nil, nil, err
 	}
 	named := strings.Split(strings.Join(x.in.Header["Connection"], ","), ",")
 	for name, values := range x.in.Header {
@@ -45,16 +45,21 @@ func (x *exchange) ask(ctx context.Context, method, path string, body []byte) (s
 	x.translatedHeaders(r.Header)
 	x.watch.begin()
 	defer x.watch.end()
-	res, err := x.h.transport.RoundTrip(r)
+	res, err := x.h.askUpstream(r)
 	if err != nil {
-		return 0, nil, err
+		return nil, nil, err
 	}
 	defer res.Body.Close()
-	answer, err = io.ReadAll(io.LimitReader(res.Body, maxAside+1))
+	plain, err := plainBody(res)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer plain.Close()
+	answer, err = io.ReadAll(io.LimitReader(plain, maxAside+1))
 	if err == nil && len(answer) > maxAside {
 		err = fmt.Errorf("the upstream's answer to %s is too long", path)
 	}
-	return res.StatusCode, answer, err
+	return res, answer, err
 }
 
 // countTokens answers how long a prompt is, for an upstream that cannot count in the client's dialect: translated, and counted by the
@@ -75,36 +80,38 @@ func (x *exchange) countTokens() {
 		x.refuseProblem(err)
 		return
 	}
-	status, answer, err := x.ask(x.ctx, http.MethodPost, "/tokenize", rewrite.AppendTokenize(nil, sent))
-	switch {
-	case err != nil:
+	head, answer, err := x.ask(x.ctx, http.MethodPost, "/tokenize", rewrite.AppendTokenize(nil, sent))
+	if err != nil {
 		x.fail(nil, nil, err)
+		return
+	}
+	switch status := head.StatusCode; {
 	case status == http.StatusMethodNotAllowed, status == http.StatusNotImplemented,
 		status == http.StatusNotFound && jsonx.KindOf(jsonx.Get(answer, "error")) != jsonx.KindObject: // an error object is about the model
 		x.refuse(http.StatusNotImplemented, codeNotSupported, "the upstream has no /tokenize, so the tokens of a prompt cannot be counted")
 	case status >= 400:
-		p, _ := t.Problem(status, answer)
-		x.relay(p.Status, t.AppendProblem(nil, p))
+		p := t.Problem(status, answer)
+		x.relay(head, p.Status, t.AppendProblem(nil, p))
 	default:
 		n, ok := jsonx.Int(jsonx.Get(answer, "count"))
 		if status != http.StatusOK || !jsonx.Valid(answer) || !ok || n < 0 {
 			x.answerLocal(situationInvalid, http.StatusBadGateway, codeUpstreamInvalid, "the upstream's answer to /tokenize has no count")
 			return
 		}
-		x.relay(http.StatusOK, fmt.Appendf(nil, `{"input_tokens":%d}`, n))
+		x.relay(head, http.StatusOK, fmt.Appendf(nil, `{"input_tokens":%d}`, n))
 	}
 }
 
 // listModels answers which models there are in the shape of the client's dialect, which the upstream does not speak.
 func (x *exchange) listModels() {
-	status, answer, err := x.ask(x.ctx, http.MethodGet, "/v1/models", nil)
-	switch {
-	case err != nil:
+	head, answer, err := x.ask(x.ctx, http.MethodGet, "/v1/models", nil)
+	if err != nil {
 		x.fail(nil, nil, err)
 		return
-	case status >= 400:
-		p := rewrite.DialectOf(x.upstreamDialect()).ReadError(status, answer)
-		x.relay(p.Status, rewrite.DialectOf(canon.Messages).AppendError(nil, *p))
+	}
+	if head.StatusCode >= 400 {
+		p := rewrite.DialectOf(x.upstreamDialect()).ReadError(head.StatusCode, answer)
+		x.relay(head, p.Status, rewrite.DialectOf(canon.Messages).AppendError(nil, *p))
 		return
 	}
 	list, ok := appendModels(nil, answer)
@@ -112,15 +119,16 @@ func (x *exchange) listModels() {
 		x.answerLocal(situationInvalid, http.StatusBadGateway, codeUpstreamInvalid, "the upstream's list of models cannot be read")
 		return
 	}
-	x.relay(http.StatusOK, list)
+	x.relay(head, http.StatusOK, list)
 }
 
 // relay gives the client what the upstream said in other words; it leaves no record.
-func (x *exchange) relay(status int, body []byte) {
+func (x *exchange) relay(head *http.Response, status int, body []byte) {
 	x.settled, x.source = true, "upstream"
 	x.situation = situationWhole
 	x.ending = x.situation.end(answerFacts{status: status})
 	h := x.out.Header()
+	keepHeaders(h, head.Header)
 	h.Set("Content-Type", "application/json")
 	x.out.WriteHeader(status)
 	x.out.Write(body) // a client that has left is told by answer.failed
@@ -132,14 +140,23 @@ func (x *exchange) window(model string) int64 {
 		return 0
 	}
 	return x.h.windows.of(model, func() ([]byte, error) {
-		ctx, cancel := context.WithTimeout(x.ctx, windowPatience)
+		// For all who wait: this client may leave.
+		ctx, cancel := context.WithTimeout(context.Background(), windowPatience)
 		defer cancel()
-		status, answer, err := x.ask(ctx, http.MethodGet, "/v1/models", nil)
-		if err == nil && status != http.StatusOK {
-			err = errNoModels
+		head, answer, err := x.ask(ctx, http.MethodGet, "/v1/models", nil)
+		switch {
+		case err != nil:
+			return nil, err
+		case head.StatusCode == http.StatusUnauthorized, head.StatusCode == http.StatusForbidden:
+			return nil, errNotAllowed
+		case head.StatusCode != http.StatusOK:
+			return nil, errNoModels
 		}
-		return answer, err
+		return answer, nil
 	})
 }
 
-var errNoModels = errors.New("the upstream lists no models")
+var (
+	errNoModels   = errors.New("the upstream lists no models")
+	errNotAllowed = errors.New("this client may not list models")
+)

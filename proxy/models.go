@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -9,9 +10,9 @@ import (
 )
 
 const (
-	windowFor      = time.Minute     // an answer is believed for
-	windowRetry    = 5 * time.Second // after a failure
-	windowPatience = 2 * time.Second // a call waits for the list of models
+	windowFor      = time.Minute      // an answer is believed for
+	windowRetry    = 30 * time.Second // after a failure
+	windowPatience = 2 * time.Second  // a call waits for the list of models
 )
 
 // windows remembers how many tokens the upstream's models can hold.
@@ -51,10 +52,12 @@ func (w *windows) renew(ask func() ([]byte, error)) {
 	list, err := ask()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.next = time.Now().Add(windowFor); err != nil {
+	switch {
+	case errors.Is(err, errNotAllowed): // the next one may be
+	case err != nil:
 		w.next = time.Now().Add(windowRetry)
-	} else {
-		w.known = readWindows(list)
+	default:
+		w.known, w.next = readWindows(list), time.Now().Add(windowFor)
 	}
 	if w.known == nil {
 		w.known = map[string]int64{}
@@ -88,6 +91,9 @@ func readWindows(list []byte) map[string]int64 {
 	return known
 }
 
+// lastDate is the last second of the year 9999, behind which RFC 3339 has no dates.
+const lastDate = 253402300799
+
 // appendModels appends a list of models in OpenAI's shape as Messages clients read it (wire.md 3.1.6); false: it is none.
 func appendModels(dst, list []byte) ([]byte, bool) {
 	if !jsonx.Valid(list) || jsonx.KindOf(jsonx.Get(list, "data")) != jsonx.KindArray {
@@ -107,7 +113,7 @@ func appendModels(dst, list []byte) ([]byte, bool) {
 		}
 		created, _ := jsonx.Int(jsonx.Get(it.Value(), "created"))
 		dst = fmt.Appendf(dst, `{"type":"model","id":%s,"display_name":%s,"created_at":"`, id, id)
-		dst = time.Unix(max(0, created), 0).UTC().AppendFormat(dst, time.RFC3339)
+		dst = time.Unix(min(max(0, created), lastDate), 0).UTC().AppendFormat(dst, time.RFC3339)
 		dst = append(dst, '"', '}')
 	}
 	return fmt.Appendf(dst, `],"has_more":false,"first_id":%s,"last_id":%s}`, first, last), true

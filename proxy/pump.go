@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -50,6 +51,11 @@ func (p *pump) give(data []byte) {
 // run is the goroutine. It ends with the upstream's body, when the exchange is over, or when it is stopped.
 func (p *pump) run(r *http.Request) {
 	defer close(p.done)
+	defer func() {
+		if fault := recover(); fault != nil { // of a decoder of a content coding; here it would end the process
+			p.bring(chunk{err: fmt.Errorf("panic while reading from the upstream: %v", fault)})
+		}
+	}()
 	x := p.x
 	began := x.elapsed()
 	if x.h.slots != nil {
@@ -63,17 +69,20 @@ func (p *pump) run(r *http.Request) {
 	}
 	p.attempted, p.sentAt = true, x.elapsed()
 	x.watch.begin()
-	res, err := x.h.transport.RoundTrip(r)
+	// Without ReverseProxy's trace: 1xx heads of the upstream are not for the client, whose dialect it does not speak.
+	res, err := x.h.askUpstream(r.WithContext(x.ctx))
 	x.watch.end()
 	if err != nil {
 		p.bring(chunk{err: err})
 		return
 	}
 	defer res.Body.Close()
-	body, err := plainBody(res)
 	if !p.bring(chunk{res: res}) {
 		return
 	}
+	x.watch.begin()
+	body, err := plainBody(res) // which reads the head of a content coding
+	x.watch.end()
 	if err != nil {
 		p.bring(chunk{err: err})
 		return

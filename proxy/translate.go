@@ -15,8 +15,10 @@ import (
 	"rolltap/rewrite/dialect"
 )
 
-// maxAnswer is the longest unary answer that is translated; it is held whole.
-const maxAnswer = 64 << 20
+const (
+	maxAnswer    = 64 << 20 // the longest unary answer that is translated; it is held whole
+	maxErrorBody = 1 << 20  // what is read of an error
+)
 
 // upstreamError begins what is said of an upstream that failed without words of its own. Harnesses that see only the words of a failure event
 // (OpenClaw) try again when these are among them.
@@ -158,6 +160,9 @@ func (tr *translated) Close() error {
 	if tr.timer != nil {
 		tr.timer.Stop()
 	}
+	if tr.end == io.EOF {
+		_ = http.NewResponseController(tr.x.out.ResponseWriter).Flush() // the client has all of it, and need not wait for the tail
+	}
 	tr.pump.stop(tr.end == io.EOF)
 	return nil
 }
@@ -208,6 +213,10 @@ func (tr *translated) take(c chunk) (*http.Response, error) {
 	case tr.head == nil: // it never came
 		return tr.lost(situationUnavailable, c.err)
 	case !tr.sse:
+		if tr.head.StatusCode >= 400 && len(tr.whole)+len(c.data) > maxErrorBody {
+			tr.whole = append(tr.whole, c.data[:maxErrorBody-len(tr.whole)]...) // whatever comes behind it are no more words
+			return tr.answer()
+		}
 		if len(tr.whole)+len(c.data) > maxAnswer {
 			return tr.broken(situationInvalid, http.StatusBadGateway, codeUpstreamInvalid, "the upstream's answer is too long to be translated")
 		}
@@ -231,16 +240,15 @@ func (tr *translated) take(c chunk) (*http.Response, error) {
 func (tr *translated) advance(out []byte, err error) (*http.Response, error) {
 	s := tr.stream
 	switch p := s.Failed(); {
-	case p != nil:
-		tr.x.trouble = situationErrorFrame
-		if s.Opened() {
-			tr.pending, tr.end = out, errFailed
-			break
-		}
+	case p != nil && (!s.Opened() || tr.t.Overflows(p) && !s.Content()):
 		if s.Misunderstood() {
 			return nil, &localError{situationInvalid, http.StatusBadGateway, codeUpstreamInvalid, p.Message}
 		}
-		return tr.problem(p, s.Turn()), nil
+		tr.pending = bytes.Clone(out)
+		return tr.problem(p)
+	case p != nil:
+		tr.x.trouble = situationErrorFrame
+		tr.pending, tr.end = out, errFailed
 	case s.Ended():
 		if !tr.t.Streamed() {
 			body, err := s.Answer()
@@ -269,13 +277,10 @@ func (tr *translated) advance(out []byte, err error) (*http.Response, error) {
 func (tr *translated) answer() (*http.Response, error) {
 	switch status := tr.head.StatusCode; {
 	case status >= 400:
-		p, turn := tr.t.Problem(status, tr.whole)
 		if tr.given {
-			tr.x.trouble, tr.x.lateStatus = situationErrorFrame, status
-			tr.pending, tr.end = tr.stream.Fail(p), errFailed
-			return nil, nil
+			tr.x.lateStatus = status
 		}
-		return tr.problem(p, turn), nil
+		return tr.problem(tr.t.Problem(status, tr.whole))
 	case status >= 300 || status < 200:
 		return tr.broken(situationInvalid, http.StatusBadGateway, codeUpstreamInvalid,
 			fmt.Sprintf("the upstream answered %d, which cannot be translated", status))
@@ -292,11 +297,7 @@ func (tr *translated) answer() (*http.Response, error) {
 	if err != nil {
 		return tr.failed(err)
 	}
-	tr.pending, tr.end = out, io.EOF
-	if tr.given {
-		return nil, nil
-	}
-	return tr.response(http.StatusOK, true, -1), nil
+	return tr.advance(out, io.EOF)
 }
 
 // failed ends the answer with what its translation says went wrong: an error of the upstream in disguise, or no answer at all.
@@ -305,23 +306,32 @@ func (tr *translated) failed(err error) (*http.Response, error) {
 	if !errors.As(err, &p) || p.Code == rewrite.CodeUpstreamInvalid {
 		return tr.broken(situationInvalid, http.StatusBadGateway, codeUpstreamInvalid, err.Error())
 	}
-	tr.x.trouble = situationErrorFrame
-	if tr.given {
-		tr.pending, tr.end = tr.stream.Fail(p), errFailed
-		return nil, nil
-	}
-	return tr.problem(p, nil), nil
+	return tr.problem(p)
 }
 
-// problem is the client's answer for an error of the upstream, or the empty turn that stands for it.
-func (tr *translated) problem(p *canon.Problem, turn []byte) *http.Response {
-	if turn != nil {
+// problem ends the answer with an error of the upstream of which the client was told nothing yet, or the empty turn that stands for it.
+func (tr *translated) problem(p *canon.Problem) (*http.Response, error) {
+	switch {
+	case tr.t.Overflows(p) && !tr.t.Streamed():
 		tr.x.trouble = situationOverflow
-		if !tr.t.Streamed() {
-			return tr.body(http.StatusOK, turn)
+		body, err := tr.t.EmptyTurn()
+		if err != nil {
+			return tr.failed(err)
 		}
-		tr.pending, tr.end = turn, io.EOF
-		return tr.response(http.StatusOK, true, -1)
+		return tr.body(http.StatusOK, body), nil
+	case tr.t.Overflows(p):
+		tr.x.trouble = situationOverflow
+		tr.begin()
+		tr.pending, tr.end = append(tr.pending, tr.stream.EmptyTurn()...), io.EOF
+		if tr.given {
+			return nil, nil
+		}
+		return tr.response(http.StatusOK, true, -1), nil
+	}
+	tr.x.trouble = situationErrorFrame
+	if tr.given {
+		tr.pending, tr.end = append(tr.pending, tr.stream.Fail(p)...), errFailed
+		return nil, nil
 	}
 	status := p.Status
 	if status < 400 || status > 599 {
@@ -329,7 +339,7 @@ func (tr *translated) problem(p *canon.Problem, turn []byte) *http.Response {
 	}
 	q := *p
 	q.Status = status
-	return tr.body(status, tr.t.AppendProblem(nil, &q))
+	return tr.body(status, tr.t.AppendProblem(nil, &q)), nil
 }
 
 // broken ends an answer for a reason that is not the upstream's own words: as an answer of ours, or as a failure event.

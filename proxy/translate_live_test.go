@@ -117,6 +117,11 @@ func TestTranslatedFailureBehindAKeepAlive(t *testing.T) {
 		},
 			facts{status: 200, outcome: "upstream_error", category: "rate_limit", upStatus: 429, cut: true}},
 		{"no head", func(k *call) { k.Body() }, facts{status: 200, outcome: "upstream_error", category: "connection", cut: true}},
+		{"an error frame", func(k *call) {
+			k.open(200, "text/event-stream")
+			k.chunk(data(`{"error":{"message":"slow down","type":"x","code":429}}`))
+			k.end()
+		}, facts{status: 200, outcome: "upstream_error", category: "upstream_error", upStatus: 200, cut: true}},
 		{"HTML", func(k *call) { k.reply(200, "text/html", "<html>") }, facts{status: 200, outcome: "upstream_error", category: "upstream_error", upStatus: 200, cut: true}},
 	} {
 		for _, dialect := range []string{"messages", "responses"} {
@@ -162,6 +167,10 @@ func TestTranslatedSilence(t *testing.T) {
 		want   facts
 	}{
 		{"before the head", func(k *call) { k.untilLeft() }, facts{status: 504, code: "upstream_timeout", outcome: "upstream_timeout", category: "timeout"}},
+		{"before the first byte of a content coding", func(k *call) {
+			k.open(200, "text/event-stream", "Content-Encoding", "gzip")
+			k.untilLeft()
+		}, facts{status: 504, code: "upstream_timeout", outcome: "upstream_timeout", category: "timeout", upStatus: 200}},
 		{"inside the stream", func(k *call) {
 			k.open(200, "text/event-stream")
 			k.chunk(untilWord(chatSample()))
@@ -220,5 +229,20 @@ func TestTranslatedClientLeaves(t *testing.T) {
 				rec.expect(t, "rolltap.outcome", "client_gone", "error_category", "cancelled", "upstream_attempted", true)
 			})
 		}
+	}
+}
+
+// What the upstream says in heads of its own before the answer is not for a client of another dialect.
+func TestTranslatedInformationIsNotPassedOn(t *testing.T) {
+	u := newUpstream(t, func(k *call) {
+		k.say("HTTP/1.1 103 Early Hints\r\nSet-Cookie: a=b\r\nLink: </x>\r\n\r\n")
+		k.reply(200, "application/json", chatSample().unary)
+	})
+	r := start(t, u.url(), chatOnly)
+	s := messagesSample()
+	w := dial(t, r.addr)
+	w.ask("POST", "/ng-rollout/r"+s.path, s.ask)
+	if head := w.head(); !strings.HasPrefix(head, "HTTP/1.1 200 ") || strings.Contains(head, "Set-Cookie") {
+		t.Errorf("the client was told %q", head)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 // chatOnly is an upstream that speaks Chat, so that everything else is translated; it is asked for nothing but what clients ask.
@@ -74,6 +75,25 @@ func translatedRows() []translatedRow {
 			want: facts{status: 502, code: "upstream_invalid", outcome: "upstream_error", category: "upstream_error", upStatus: 200}},
 		{name: "a redirect", script: func(_ sample, c *call) { c.reply(307, "", "", "Location", "/elsewhere") },
 			want: facts{status: 502, code: "upstream_invalid", outcome: "upstream_error", category: "upstream_error", upStatus: 307}},
+		{name: "another protocol", script: func(_ sample, c *call) {
+			c.say("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
+			c.untilLeft()
+		}, want: facts{status: 502, code: "upstream_unavailable", outcome: "upstream_error", category: "connection"}},
+		{name: "a failure as JSON to a client that wants a stream", stream: true, script: func(up sample, c *call) {
+			c.reply(200, "application/json", strings.Replace(up.unary, `"finish_reason":"stop"`, `"finish_reason":"abort"`, 1))
+		}, want: facts{status: 503, outcome: "upstream_error", category: "upstream_error", upStatus: 200, finish: "abort"}, says: "aborted", response: "error"},
+		{name: "a clean end inside an event", stream: true, script: func(up sample, c *call) {
+			c.open(200, "text/event-stream")
+			c.chunk(untilWord(up) + up.events[up.contentBearing+1][:30])
+			c.end()
+		}, want: facts{status: 200, outcome: "upstream_cut", category: "stream_truncated", upStatus: 200, cut: true}, failed: true, response: "partial"},
+		{name: "an endless error", script: func(_ sample, c *call) {
+			c.open(500, "text/plain")
+			for range 3000 {
+				c.chunk(strings.Repeat("it broke. ", 100))
+			}
+			c.untilLeft()
+		}, want: facts{status: 500, outcome: "upstream_error", category: "upstream_error", upStatus: 500}, says: "it broke.", response: "error"},
 		{name: "closed before a head", script: func(_ sample, c *call) { c.Body() },
 			want: facts{status: 502, code: "upstream_unavailable", outcome: "upstream_error", category: "connection"}},
 		{name: "closed before a head, to a client that wants a stream", stream: true, script: func(_ sample, c *call) { c.Body() },
@@ -158,7 +178,7 @@ func (row translatedRow) check(r *rig, s sample, got exchanged) {
 	} else if stream := strings.HasPrefix(got.header.Get("Content-Type"), "text/event-stream"); stream != row.stream {
 		t.Errorf("the client was sent %s", got.header.Get("Content-Type"))
 	}
-	if row.want.upStatus >= 400 && (got.header.Get("Retry-After") != "7" || got.header.Get("Set-Cookie") != "") {
+	if row.want.upStatus >= 400 && row.name != "an endless error" && (got.header.Get("Retry-After") != "7" || got.header.Get("Set-Cookie") != "") {
 		t.Errorf("of the upstream's headers the client sees %v", got.header)
 	}
 	want := row.want
@@ -282,6 +302,36 @@ func TestTranslatedOverflowAsLength(t *testing.T) {
 					t.Errorf("status %d: %s", got.status, got.body)
 				}
 				r.record("r").expect(t, "rolltap.outcome", "upstream_error", "error_category", "context_length_exceeded", "upstream_status_code", 400)
+			})
+		}
+	}
+}
+
+// Behind an early opening the empty turn is the rest of the stream, however the upstream told.
+func TestTranslatedOverflowAsLengthBehindAKeepAlive(t *testing.T) {
+	const words = `{"error":{"message":"This model's maximum context length is 1024 tokens. However, your prompt contains at least 1025 input tokens.","type":"BadRequestError","param":null,"code":400}}`
+	for name, answer := range map[string]func(*call){
+		"a status": func(k *call) { k.reply(400, "application/json", words) },
+		"a frame":  func(k *call) { k.open(200, "text/event-stream"); k.chunk(data(words)); k.end() },
+		"JSON":     func(k *call) { k.reply(200, "application/json", words) },
+	} {
+		for dialect, stop := range map[string]string{"messages": `"stop_reason":"max_tokens"`, "responses": `"reason":"max_output_tokens"`} {
+			t.Run(dialect+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				s := sampleOf(dialect)
+				u := newUpstream(t, func(k *call) {
+					k.Body()
+					time.Sleep(50 * time.Millisecond)
+					answer(k)
+				})
+				r := start(t, u.url(), chatOnly, func(cfg *Config) {
+					cfg.Rewrite.ContextOverflow, cfg.KeepaliveOpen, cfg.Keepalive = "length", 5*time.Millisecond, 10*time.Millisecond
+				})
+				got := r.exchange("/ng-rollout/r"+s.path, s.askStream)
+				if got.status != 200 || got.cut || !strings.Contains(got.body, stop) || s.failureSeen(got.body) {
+					t.Errorf("status %d, cut %v: %s", got.status, got.cut, got.body)
+				}
+				r.record("r").expect(t, "rolltap.outcome", "upstream_error", "error_category", "context_length_exceeded")
 			})
 		}
 	}

@@ -42,3 +42,14 @@ func (h *Handler) takeSlot(ctx context.Context) error {
 	}
 	return nil
 }
+
+// askUpstream is a round trip that must not end in another protocol: the transport hands out the connection of a 101 as its body, and no
+// context ends a read of that.
+func (h *Handler) askUpstream(r *http.Request) (*http.Response, error) {
+	res, err := h.transport.RoundTrip(r)
+	if err == nil && res.StatusCode == http.StatusSwitchingProtocols {
+		res.Body.Close()
+		return nil, errSwitched
+	}
+	return res, err
+}

@@ -1,9 +1,11 @@
 package rewrite
 
 import (
+	"bytes"
 	"errors"
 	"io"
 
+	"rolltap/internal/jsonx"
 	"rolltap/rewrite/canon"
 	"rolltap/rewrite/dialect"
 	"rolltap/rewrite/sse"
@@ -76,7 +78,7 @@ func (s *Stream) Finish() []byte {
 		return nil
 	}
 	var ev sse.Event
-	if s.split.Finish(&ev) {
+	if s.split.Finish(&ev) && isWhole(ev.Data) { // else the stream was cut inside of it
 		s.frame(&ev)
 	}
 	if s.ended {
@@ -88,13 +90,19 @@ func (s *Stream) Finish() []byte {
 	return s.out
 }
 
+// isWhole tells whether the data of an event without its blank line can be all of it.
+func isWhole(data []byte) bool {
+	return jsonx.Valid(data) || string(bytes.TrimSpace(data)) == "[DONE]"
+}
+
 // Ended tells whether the stream has had its end, good or bad: only then is a clean end of the upstream's body one.
 func (s *Stream) Ended() bool { return s.ended }
 
 // Opened tells whether the client was given something.
 func (s *Stream) Opened() bool { return s.opened }
 
-// Failed is the failure that ended the stream, nil when there was none.
+// Failed is the failure that ended the stream, nil when there was none. The client was told by the dialect's failure event, unless it had been
+// given nothing yet, or an EmptyTurn can stand for it.
 func (s *Stream) Failed() *canon.Problem { return s.problem }
 
 // Misunderstood tells that Failed is no error of the upstream: it sent something that is not its dialect.
@@ -124,14 +132,26 @@ func (s *Stream) Fail(p *canon.Problem) []byte {
 func (s *Stream) Whole(body []byte) ([]byte, error) {
 	s.out = s.out[:0]
 	a, err := s.t.read(body)
-	if err == nil {
-		err = s.replay(a)
-	}
 	if err != nil {
 		return nil, err
 	}
 	s.summary = s.t.upstream.ReadResponse(body)
+	if a.Failed != nil {
+		return nil, a.Failed
+	}
+	if err := s.replay(a); err != nil {
+		s.misunderstood(err)
+	}
 	return s.out, nil
+}
+
+// EmptyTurn ends the stream with the turn that policy puts in place of a failure, see Translation.Overflows.
+func (s *Stream) EmptyTurn() []byte {
+	s.out = s.out[:0]
+	if err := s.replay(emptyTurn()); err != nil {
+		s.misunderstood(err)
+	}
+	return s.out
 }
 
 // Answer is the answer for a client that wants no stream, of a stream that Ended without a failure.
@@ -152,9 +172,6 @@ func (s *Stream) Summary() dialect.Summary {
 	}
 	return s.fold.Summary()
 }
-
-// Turn is the empty turn that stands for the failure by policy, see Translation.Problem; nil when there is none.
-func (s *Stream) Turn() []byte { return s.t.emptyTurn(s.problem) }
 
 // frame translates one event of the upstream.
 func (s *Stream) frame(ev *sse.Event) {
@@ -244,7 +261,7 @@ func (s *Stream) fail(p *canon.Problem) {
 		return
 	}
 	s.ended, s.problem = true, p
-	if s.opened && s.enc != nil {
+	if s.opened && s.enc != nil && (s.content || !s.t.Overflows(p)) {
 		s.out = s.enc.Append(s.out, &canon.Event{Kind: canon.Fail, Problem: p})
 	}
 }

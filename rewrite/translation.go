@@ -116,30 +116,19 @@ func (t *Translation) append(a *canon.Answer) ([]byte, error) {
 	return t.client.AppendAnswer(nil, a, t.asked, t.options())
 }
 
-// Problem reads an answer of the upstream with an error status. Where the policy answers an overflowing context with an empty turn it is
-// that, in turn: a body for a client that wants no stream, or the frames of a whole stream.
-func (t *Translation) Problem(status int, body []byte) (p *canon.Problem, turn []byte) {
-	p = t.upstream.ReadError(status, body)
-	return p, t.emptyTurn(p)
+// Problem reads an answer of the upstream with an error status.
+func (t *Translation) Problem(status int, body []byte) *canon.Problem { return t.upstream.ReadError(status, body) }
+
+// Overflows tells whether policy answers the problem with an empty turn, cut by length.
+func (t *Translation) Overflows(p *canon.Problem) bool {
+	return p.Code == canon.CodeOverflow && t.policy.ContextOverflow == "length" && t.asked != nil
 }
 
-func (t *Translation) emptyTurn(p *canon.Problem) []byte {
-	if p.Code != canon.CodeOverflow || t.policy.ContextOverflow != "length" || t.asked == nil {
-		return nil
-	}
-	a := &canon.Answer{Usage: canon.NoUsage(), Stop: canon.Stop{Reason: canon.StopLength, Native: canon.Text("length")}}
-	if !t.asked.Stream {
-		body, err := t.append(a)
-		if err != nil {
-			return nil
-		}
-		return body
-	}
-	s := t.NewStream(0)
-	if s.replay(a) != nil {
-		return nil
-	}
-	return s.out
+// EmptyTurn is that turn, for a client that wants no stream.
+func (t *Translation) EmptyTurn() ([]byte, error) { return t.append(emptyTurn()) }
+
+func emptyTurn() *canon.Answer {
+	return &canon.Answer{Usage: canon.NoUsage(), Stop: canon.Stop{Reason: canon.StopLength, Native: canon.Text("length")}}
 }
 
 // AppendProblem appends the body of an error in the client's dialect. An error without a code gets the one that clients steer by, where its

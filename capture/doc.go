@@ -62,7 +62,8 @@
 //
 // # Durability
 //
-// To secure a batch is to sync the file that it was written to. That is all there is under DurabilityFile.
+// To secure a batch is to sync the file that it was written to. That is all there is under DurabilityFile. Under DurabilityAsync nobody
+// waits for that sync, which comes within about a second, one for all batches of that time.
 //
 // Under DurabilityJournal the batch may instead become one entry of the journal of this process. Entries of all rollouts that
 // wait at the same time are written and synced together, by one fdatasync. That is done when at least four records are on
@@ -104,6 +105,7 @@
 //	                            journal: and the folder of the dead writer, which the next Open, Replay or Repair takes away
 //	a power cut                 file: the same, and perhaps NUL bytes where unacknowledged bytes were: readers skip them in front of
 //	                            a record, Verify names them
+//	                            async: acknowledged records of the last second may be missing as well, and nothing tells
 //	                            journal: the same once it was replayed; until then files may lack acknowledged lines, or hold NUL
 //	                            bytes in their place
 //	a full disk                 the file as before the batch; when it cannot be cut back, a torn tail; a marker as soon as there is room

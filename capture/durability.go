@@ -15,6 +15,8 @@ const (
 	// DurabilityJournal has synced that file, or one journal for all rollouts. Which of the two depends on what is cheaper at
 	// that moment; both survive a power cut, the journal by a replay before the store is used again.
 	DurabilityJournal Durability = "journal"
+	// DurabilityAsync has written the line and syncs the file within about a second. A kill takes nothing, a power cut may.
+	DurabilityAsync Durability = "async"
 )
 
 const (
@@ -48,6 +50,10 @@ type securing struct {
 
 // secure makes what was written to f durable. ref stands for the journal's entry, nil when there is none.
 func (s *Store) secure(b *batch, f file, w securing) (ref *segmentRef, err error) {
+	if s.lazy != nil {
+		s.lazy.soon(b.r.id)
+		return nil, nil
+	}
 	if w.data != nil && w.inJournal && s.journal != nil && s.crowded() {
 		return s.journal.commit(&journalEntry{rollout: b.r.id, file: w.id, offset: w.offset, lines: len(b.entries), data: w.data})
 	}
@@ -71,7 +77,16 @@ func (s *Store) openJournal() {
 	if err := replayJournals(ctx, s.o.Dir, s.o.Observe.Replay); err != nil && s.o.Observe.Trouble != nil {
 		s.o.Observe.Trouble("", err)
 	}
-	if s.o.Durability != DurabilityJournal {
+	switch s.o.Durability {
+	case DurabilityJournal:
+	case DurabilityAsync:
+		s.lazy = newLazy(func(rollout string) error { return syncFile(dataPath(s.o.Dir, rollout)) }, func(rollout string, err error) {
+			// Which of its records the disk lacks nobody knows.
+			s.failed(rollout, err)
+			s.Mark(rollout, "", "sync", err)
+		})
+		return
+	default:
 		return
 	}
 	s.journal = newJournal(journalOptions{

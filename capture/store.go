@@ -98,7 +98,8 @@ type Store struct {
 	kept   *keeper
 	marks  marker
 
-	journal *journal // nil under DurabilityFile
+	journal *journal // nil unless under DurabilityJournal
+	lazy    *lazy    // nil unless under DurabilityAsync
 
 	lines, batches bufPool
 
@@ -283,6 +284,11 @@ func (s *Store) Close(ctx context.Context) error {
 	}
 	if s.journal != nil {
 		if err := s.journal.close(ctx); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if s.lazy != nil {
+		if err := s.lazy.close(ctx); err != nil {
 			errs = append(errs, err)
 		}
 	}

@@ -61,8 +61,8 @@ type Config struct {
 	Capture string `default:"best-effort" help:"best-effort; required (an exchange that cannot be made durable is aborted); off."`
 	// CaptureDeadline is the longest that the end of an answer waits for durability.
 	CaptureDeadline time.Duration `default:"5s" help:"Longest the end of an answer waits for durability."`
-	// Durability says what a record rests on when the end of its answer is released: journal or file.
-	Durability string `default:"journal" help:"What a record rests on: journal (its file or, under load, one journal for all rollouts is synced), file (always its file)."`
+	// Durability says what a record rests on when the end of its answer is released: journal, file or async.
+	Durability string `default:"journal" help:"What a record rests on: journal (its file or, under load, one journal for all rollouts is synced), file (always its file), async (its file is synced within a second after)."`
 	// CaptureRaw says when raw bodies are kept beside parsed ones: auto, always, never.
 	CaptureRaw string `default:"auto" help:"Keep raw bodies: auto (streams and what is no JSON object), always, never."`
 	// CaptureMaxBytes is the longest copy of one body in a record.
@@ -226,7 +226,7 @@ func (c *Config) Validate() error {
 		bad("upstream-concurrency", "%d is negative", c.UpstreamConcurrency)
 	}
 	oneOf("capture", c.Capture, CaptureBestEffort, CaptureRequired, CaptureOff)
-	oneOf("durability", c.Durability, string(capture.DurabilityJournal), string(capture.DurabilityFile))
+	oneOf("durability", c.Durability, string(capture.DurabilityJournal), string(capture.DurabilityFile), string(capture.DurabilityAsync))
 	oneOf("capture-raw", c.CaptureRaw, "auto", "always", "never")
 	if c.Capture != CaptureOff && c.Store == "" {
 		bad("store", "a folder is needed unless --capture is off")

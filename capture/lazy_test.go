@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,6 +28,12 @@ func (l *lazyLog) note(to *[]string, what string) {
 	*to = append(*to, fmt.Sprintf("%s %s", time.Since(l.start), what))
 }
 
+func (l *lazyLog) read(from *[]string) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(*from)
+}
+
 func TestLazyOneSyncForManyBatchesWithinASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := lazyLog{start: time.Now()}
@@ -38,12 +45,12 @@ func TestLazyOneSyncForManyBatchesWithinASecond(t *testing.T) {
 		time.Sleep(time.Second)
 		l.soon("b")
 		time.Sleep(time.Second)
-		if want := []string{"500ms a", "1.9s b"}; !slices.Equal(log.synced, want) {
-			t.Errorf("synced were %v, want %v", log.synced, want)
+		if got, want := log.read(&log.synced), []string{"500ms a", "1.9s b"}; !slices.Equal(got, want) {
+			t.Errorf("synced were %v, want %v", got, want)
 		}
 		l.soon("c")
-		if err := l.close(t.Context()); err != nil || len(log.synced) != 3 {
-			t.Errorf("close: %v, synced were %v", err, log.synced)
+		if err := l.close(t.Context()); err != nil || len(log.read(&log.synced)) != 3 {
+			t.Errorf("close: %v, synced were %v", err, log.read(&log.synced))
 		}
 	})
 }
@@ -66,8 +73,8 @@ func TestLazyTellsFailuresAndGoesOn(t *testing.T) {
 		if err := l.close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if len(log.failed) != 1 {
-			t.Errorf("told were %v", log.failed)
+		if told := log.read(&log.failed); len(told) != 1 {
+			t.Errorf("told were %v", told)
 		}
 	})
 }
@@ -90,8 +97,8 @@ func TestLazyCloseGivesUpWithItsContext(t *testing.T) {
 // Records are acknowledged without a sync, and survive whoever only kills the process.
 func TestAsyncAcknowledgesWithoutASync(t *testing.T) {
 	dir := t.TempDir()
-	syncs := 0
-	s, err := open(Options{Dir: dir, Durability: DurabilityAsync, Observe: Observe{Fsync: func(time.Duration) { syncs++ }}}, osFiles{})
+	var syncs atomic.Int64
+	s, err := open(Options{Dir: dir, Durability: DurabilityAsync, Observe: Observe{Fsync: func(time.Duration) { syncs.Add(1) }}}, osFiles{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,8 +107,8 @@ func TestAsyncAcknowledgesWithoutASync(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if syncs != 0 {
-		t.Errorf("%d syncs were waited for", syncs)
+	if n := syncs.Load(); n != 0 {
+		t.Errorf("%d syncs were waited for", n)
 	}
 	if got := readBack(t, dir, "r").calls(); len(got) != 20 {
 		t.Errorf("%d records are in the file", len(got))

@@ -105,7 +105,7 @@ func bareProxy(b *testing.B, upstream string) string {
 		b.Fatal(err)
 	}
 	tr := newTransport(testConfig(b, upstream).UpstreamConnIdle)
-	p := &httputil.ReverseProxy{Rewrite: func(pr *httputil.ProxyRequest) { pr.SetURL(root) }, Transport: tr, BufferPool: newBufferPool()}
+	p := &httputil.ReverseProxy{Rewrite: func(pr *httputil.ProxyRequest) { pr.SetURL(root) }, Transport: tr, BufferPool: newBufferPool(32 << 10)}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)

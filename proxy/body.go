@@ -231,8 +231,8 @@ type joinedBody struct {
 // bufferPool lends the buffers that bodies are copied through; ReverseProxy takes its own from it as well.
 type bufferPool struct{ pool sync.Pool }
 
-func newBufferPool() *bufferPool {
-	return &bufferPool{sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}}
+func newBufferPool(size int) *bufferPool {
+	return &bufferPool{sync.Pool{New: func() any { b := make([]byte, size); return &b }}}
 }
 
 func (p *bufferPool) Get() []byte  { return *p.pool.Get().(*[]byte) }

@@ -43,6 +43,7 @@ type Handler struct {
 	memory      memory
 	slots       *semaphore.Weighted // nil: no bound
 	buffers     *bufferPool
+	small       *bufferPool // of pumps: a translated stream holds two as long as it lasts
 	copyOptions capture.CopyOptions
 	rawPolicy   capture.RawPolicy
 	tokens      *tokenFile // nil: nobody is asked
@@ -387,7 +388,7 @@ func newHandler(cfg Config, log *zap.Logger, m *metrics.Metrics, store *capture.
 	h := &Handler{
 		cfg: cfg, log: log, metrics: m, store: store, upstream: root,
 		transport: newTransport(cfg.UpstreamConnIdle),
-		buffers:   newBufferPool(),
+		buffers:   newBufferPool(32 << 10), small: newBufferPool(8 << 10),
 		rawPolicy: capture.RawPolicy(cfg.CaptureRaw), uploadSilence: uploadSilence,
 		copyOptions: capture.CopyOptions{
 			Memory: holdBytes, Max: int64(cfg.CaptureMaxBytes), Budget: capture.NewBudget(copyBudget),

@@ -36,8 +36,9 @@ type pump struct {
 
 func newPump(x *exchange) *pump {
 	p := &pump{x: x, full: make(chan chunk), free: make(chan []byte, 2), done: make(chan struct{}), drain: make(chan struct{})}
-	p.free <- x.h.buffers.Get()
-	p.free <- x.h.buffers.Get()
+	for range cap(p.free) {
+		p.free <- x.h.small.Get()
+	}
 	return p
 }
 
@@ -144,7 +145,7 @@ func (p *pump) stop(tail bool) {
 	for {
 		select {
 		case buf := <-p.free:
-			p.x.h.buffers.Put(buf)
+			p.x.h.small.Put(buf)
 		default:
 			return
 		}

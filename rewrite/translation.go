@@ -117,7 +117,9 @@ func (t *Translation) append(a *canon.Answer) ([]byte, error) {
 }
 
 // Problem reads an answer of the upstream with an error status.
-func (t *Translation) Problem(status int, body []byte) *canon.Problem { return t.upstream.ReadError(status, body) }
+func (t *Translation) Problem(status int, body []byte) *canon.Problem {
+	return t.upstream.ReadError(status, body)
+}
 
 // Overflows tells whether policy answers the problem with an empty turn, cut by length.
 func (t *Translation) Overflows(p *canon.Problem) bool {

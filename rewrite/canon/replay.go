@@ -8,7 +8,7 @@ package canon
 func (a *Answer) Replay(yield func(*Event) error) error {
 	start := Event{Kind: Start, ID: a.ID, Model: a.Model, Created: a.Created, Usage: a.Usage}
 	// What was said is not known at the start of a stream.
-	start.Usage.Completion, start.Usage.Reasoning = Unknown, Unknown
+	start.Usage.Completion, start.Usage.Reasoning, start.Usage.Total = Unknown, Unknown, 0
 	if err := yield(&start); err != nil {
 		return err
 	}

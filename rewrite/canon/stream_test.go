@@ -85,7 +85,7 @@ func TestFolderGrammar(t *testing.T) {
 }
 
 func TestFolderKeepsWhatWasSaid(t *testing.T) {
-	usage := Usage{1, 2, 3, 4, 5}
+	usage := Usage{1, 2, 3, 4, 5, 0}
 	got := fold(t, []Event{
 		{Kind: Start, ID: Text("id"), Model: Text(`m\u0041`), Created: Raw("7"), Usage: NoUsage()},
 		{Kind: Open, Type: ReasoningPart, ItemID: Text("rs_1")},
@@ -101,7 +101,7 @@ func TestFolderKeepsWhatWasSaid(t *testing.T) {
 		{Kind: Open, Part: 4, Type: RedactedPart, Text: Text("sealed"), SignedBy: Messages}, closed(4),
 		{Kind: Open, Part: 5, Type: HostedPart, Raw: Raw(`{"t":1}`)}, closed(5),
 		{Kind: Open, Part: 6, Type: TextPart}, closed(6),
-		{Kind: Counted, Usage: Usage{9, 9, 9, 9, 9}}, {Kind: Counted, Usage: usage},
+		{Kind: Counted, Usage: Usage{9, 9, 9, 9, 9, 0}}, {Kind: Counted, Usage: usage},
 		{Kind: Ended, Stop: Stop{StopSequence, Text("END"), Text("stop")}},
 	})
 	want := &Answer{
@@ -311,7 +311,7 @@ func stream(t *rapid.T) []Event {
 	logprobs := rapid.SampledFrom([]Raw{nil, nil, Raw("[]"), Raw("[1]"), Raw("[ 2,3 ]")})
 	count := rapid.Int64Range(-1, 3)
 	usage := func() Usage {
-		return Usage{count.Draw(t, "n"), count.Draw(t, "n"), count.Draw(t, "n"), count.Draw(t, "n"), count.Draw(t, "n")}
+		return Usage{count.Draw(t, "n"), count.Draw(t, "n"), count.Draw(t, "n"), count.Draw(t, "n"), count.Draw(t, "n"), 0}
 	}
 	begin := start()
 	begin.Usage = usage()

@@ -1,8 +1,6 @@
 package chat
 
 import (
-	"strconv"
-
 	"rolltap/internal/jsonx"
 	"rolltap/rewrite/canon"
 	"rolltap/rewrite/dialect"
@@ -38,15 +36,12 @@ func (chat) ReadAnswer(body []byte, o dialect.Options) (*canon.Answer, error) {
 	if !ok || len(finish) == 0 {
 		return nil, canon.Unreadable("the upstream's answer has no finish reason")
 	}
-	if a.Parts, err = readMessage(c[0], o); err != nil {
+	a.Stop, a.Failed = readStop(finish, c[2], c[3], o.Losses)
+	if a.Parts, err = readMessage(c[0], a, o); err != nil {
 		return nil, err
 	}
 	a.Logprobs = textLogprobs(c[4])
 	a.Usage = countedUsage(readUsage(top[4]), countIDs(top[5]), countIDs(c[5]))
-	var aborting bool
-	if a.Stop, aborting = readStop(finish, c[2], c[3]); aborting {
-		a.Failed = dialect.Aborted()
-	}
 	return a, nil
 }
 
@@ -64,8 +59,8 @@ func firstChoice(choices []byte, losses *canon.Losses) (first []byte, err error)
 	return first, nil
 }
 
-// readMessage reads the message of a choice into parts.
-func readMessage(raw []byte, o dialect.Options) (parts []canon.Part, err error) {
+// readMessage reads the message of a choice, of whose answer the end is known, into parts.
+func readMessage(raw []byte, a *canon.Answer, o dialect.Options) (parts []canon.Part, err error) {
 	const at = "choices[0].message."
 	s, err := readSaid(raw, func(name, value []byte) { loseMember(o.Losses, at, name, value) })
 	if err != nil {
@@ -100,10 +95,12 @@ func readMessage(raw []byte, o dialect.Options) (parts []canon.Part, err error) 
 		if err != nil {
 			return nil, err
 		}
-		parts = addCall(parts, call, o)
+		if parts, err = addCall(parts, call, a, o); err != nil {
+			return nil, err
+		}
 	}
 	if jsonx.KindOf(s.function) == jsonx.KindObject {
-		parts = addCall(parts, readNamed(s.function, "arguments"), o)
+		return addCall(parts, readNamed(s.function, "arguments"), a, o)
 	}
 	return parts, nil
 }
@@ -150,16 +147,20 @@ func readNamed(raw []byte, text string) canon.Call {
 	return canon.Call{Name: readText(jsonx.Get(raw, "name")), Arguments: argumentsOf(jsonx.Get(raw, text))}
 }
 
-// addCall adds a call. One without a name cannot be called, and one without an id gets one.
-func addCall(parts []canon.Part, c canon.Call, o dialect.Options) []canon.Part {
+// addCall adds a call. One without an id gets one. One without a name cannot be called: it is lost where the answer is cut anyway, or where
+// it says nothing at all.
+func addCall(parts []canon.Part, c canon.Call, a *canon.Answer, o dialect.Options) ([]canon.Part, error) {
 	if len(c.Name) == 0 {
+		if a.Failed == nil && !cut(a.Stop) && (len(c.ID) > 0 || !c.Arguments.Blank()) {
+			return nil, dialect.Nameless()
+		}
 		o.Losses.Add("choices[0].message.tool_calls.name", canon.NotKnown)
-		return parts
+		return parts, nil
 	}
 	if len(c.ID) == 0 {
-		c.ID = mintID(nil, o.ID, len(parts))
+		c.ID = dialect.AppendCallID(nil, o.ID, len(parts))
 	}
-	return append(parts, canon.Part{Type: canon.CallPart, Call: c})
+	return append(parts, canon.Part{Type: canon.CallPart, Call: c}), nil
 }
 
 // argumentsOf is the text of a call's arguments. Some send the JSON itself in the place of its text.
@@ -171,12 +172,6 @@ func argumentsOf(raw []byte) canon.Text {
 		return nil
 	}
 	return jsonx.AppendEscaped(nil, raw)
-}
-
-// mintID is the id of a call that came without one.
-func mintID(dst []byte, exchange string, part int) []byte {
-	dst = append(append(append(dst, "call_"...), exchange...), '_')
-	return strconv.AppendInt(dst, int64(part), 10)
 }
 
 func loseMember(losses *canon.Losses, at string, name, value []byte) {

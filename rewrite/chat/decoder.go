@@ -108,7 +108,9 @@ func (d *decoder) done(dst []canon.Event) []canon.Event {
 	if d.stop.Reason == 0 {
 		return d.fail(dst, unfinished())
 	}
-	dst = d.closeAll(dst)
+	if dst = d.closeAll(dst); d.over {
+		return dst
+	}
 	if usage := countedUsage(readUsage(d.usage), d.promptIDs, d.ids); usageKnown(usage) {
 		var e *canon.Event
 		dst, e = event(dst, canon.Counted, 0)
@@ -155,6 +157,9 @@ func (d *decoder) chunk(dst []canon.Event, raw []byte) ([]canon.Event, error) {
 	}
 	if choices == nil && !fold.Blank(detail) {
 		return d.fail(dst, dialect.ReadProblem(0, raw)), nil
+	}
+	if kind := jsonx.KindOf(choices); choices != nil && kind != jsonx.KindArray && kind != jsonx.KindNull {
+		return dst, canon.Unreadable("the upstream sent choices that are no array")
 	}
 	d.keepUsage(usage)
 	if ids != nil && d.promptIDs == 0 {
@@ -272,9 +277,9 @@ func (d *decoder) finish(dst []canon.Event, finish, stopReason, matched []byte) 
 	if !ok {
 		return dst, canon.Unreadable("the upstream sent a finish reason that is no string")
 	}
-	stop, aborting := readStop(word, stopReason, matched)
-	if aborting {
-		return d.fail(dst, dialect.Aborted()), nil
+	stop, failed := readStop(word, stopReason, matched, d.o.Losses)
+	if failed != nil {
+		return d.fail(dst, failed), nil
 	}
 	d.stopText = append(append(d.stopText[:0], stop.Native...), stop.Sequence...)
 	n := len(stop.Native)

@@ -239,7 +239,10 @@ func TestDecode(t *testing.T) {
 			[]string{"open 0 call i f", "delta 0 |{}|", "close 0"}, nil},
 		{"a call that waits for its id is opened before a text", []string{`{"tool_calls":[{"index":0,"function":{"name":"f"}}]}`, `{"content":"a"}`},
 			[]string{"open 0 call call_x1_0 f", "open 1 text", "delta 1 |a|", "close 1", "close 0"}, nil},
-		{"a call without a name is lost", []string{`{"tool_calls":[{"index":0,"id":"i","function":{"arguments":"{}"}}]}`}, nil, []string{"choices[0].delta.tool_calls.name"}},
+		{"a call that says nothing is lost", []string{`{"tool_calls":[{"index":0,"id":"","function":{"name":"","arguments":" "}}]}`}, nil, []string{"choices[0].delta.tool_calls.name"}},
+		{"white space behind a call that is over says nothing", []string{`{"tool_calls":[{"index":0,"id":"i","function":{"name":"f","arguments":"{}"}}]}`, `{"content":"a"}`,
+			`{"tool_calls":[{"index":0,"function":{"arguments":" "}}]}`, `{"tool_calls":[{"index":0,"function":{"arguments":"\n\t"}}]}`},
+			[]string{"open 0 call i f", "delta 0 |{}|", "close 0", "open 1 text", "delta 1 |a|", "close 1"}, nil},
 		{"a custom call", []string{`{"tool_calls":[{"index":0,"id":"i","type":"custom","custom":{"name":"f","input":""}}]}`, `{"tool_calls":[{"index":0,"custom":{"input":"ls"}}]}`},
 			[]string{"open 0 call i f custom", "delta 0 |ls|", "close 0"}, nil},
 		{"function_call of old", []string{`{"function_call":{"name":"f","arguments":""}}`, `{"function_call":{"arguments":"{}"}}`}, []string{"open 0 call call_x1_0 f", "delta 0 |{}|", "close 0"}, nil},
@@ -285,6 +288,7 @@ func TestDecode(t *testing.T) {
 
 func TestDecodeEnds(t *testing.T) {
 	const chunk = `data: {"id":"c","choices":[{"index":0,"delta":{"content":"a"}}]}` + "\n\n"
+	const unnamed = `data: {"id":"c","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"i","type":"function"}]}}]}` + "\n\n"
 	ended := func(finish string) string {
 		return `data: {"id":"c","choices":[{"index":0,"delta":{},` + finish + `}]}` + "\n\ndata: [DONE]\n\n"
 	}
@@ -303,6 +307,11 @@ func TestDecodeEnds(t *testing.T) {
 		{"calls", chunk + ended(`"finish_reason":"tool_calls"`), `end 1 sequence="" native="tool_calls"`, nil},
 		{"a word that nobody knows", chunk + ended(`"finish_reason":"eos"`), `end 1 sequence="" native="eos"`, nil},
 		{"an abort", chunk + ended(`"finish_reason":"abort"`), `fail 503 "overloaded" "" "" "the upstream aborted the answer"`, nil},
+		{"an error for a finish reason", chunk + ended(`"finish_reason":"error"`), `fail 502 "" "" "" "the upstream failed while it answered"`, nil},
+		{"a call without a name", unnamed + ended(`"finish_reason":"tool_calls"`), `fail 502 "upstream_invalid" "" "" "the upstream sent a tool call without a name"`, nil},
+		{"a call without a name behind the finish reason", strings.TrimSuffix(ended(`"finish_reason":"stop"`), "data: [DONE]\n\n") + unnamed + "data: [DONE]\n\n",
+			`fail 502 "upstream_invalid" "" "" "the upstream sent a tool call without a name"`, nil},
+		{"a call without a name in an answer that was cut", unnamed + ended(`"finish_reason":"length"`), `end 3 sequence="" native="length"`, nil},
 		{"no finish reason", chunk + "data: [DONE]\n\n", `fail 502 "" "" "" "the upstream ended the stream without a finish reason"`, nil},
 		{"nothing at all", "data: [DONE]\n\n", `fail 502 "" "" "" "the upstream ended the stream without a finish reason"`, nil},
 		{"an empty finish reason", chunk + ended(`"finish_reason":""`), `fail 502 "" "" "" "the upstream ended the stream without a finish reason"`, nil},
@@ -336,6 +345,8 @@ func TestDecodeRefusesWhatCannotBeUnderstood(t *testing.T) {
 	for name, stream := range map[string]string{
 		"no JSON":                      "data: {\n\n",
 		"an array":                     "data: []\n\n",
+		"choices that are a text":      `data: {"choices":"x"}` + "\n\n",
+		"choices that are an object":   `data: {"choices":{}}` + "\n\n",
 		"a choice that is a number":    `data: {"choices":[1]}` + "\n\n",
 		"a delta that is a text":       `data: {"choices":[{"delta":"a"}]}` + "\n\n",
 		"a text that is a number":      `data: {"choices":[{"delta":{"content":1}}]}` + "\n\n",
@@ -377,6 +388,19 @@ func TestDecodingADeltaAllocatesNothing(t *testing.T) {
 		}
 		if deltas == 0 {
 			t.Errorf("%s has no delta of %s", name, text)
+		}
+	}
+}
+
+func TestOnlyAFinishReasonThatNobodyKnowsIsALoss(t *testing.T) {
+	for _, word := range []string{"stop", "length", "tool_calls", "function_call", "content_filter", "repetition", "eos"} {
+		got := decode(t, []byte(`data: {"choices":[{"delta":{"content":"a"},"finish_reason":"`+word+`"}]}`+"\n\ndata: [DONE]\n\n"))
+		want := "[]"
+		if word == "eos" {
+			want = "[{choices[0].finish_reason unknown}]"
+		}
+		if fmt.Sprint(got.losses) != want || string(got.answer.Stop.Native) != word {
+			t.Errorf("%s: lost %v, stop %+v", word, got.losses, got.answer.Stop)
 		}
 	}
 }

@@ -293,7 +293,7 @@ func appendUsage(dst []byte, u canon.Usage) []byte {
 	prompt, completion := max(u.Prompt, 0), max(u.Completion, 0)
 	dst = strconv.AppendInt(append(dst, `{"prompt_tokens":`...), prompt, 10)
 	dst = strconv.AppendInt(append(dst, `,"completion_tokens":`...), completion, 10)
-	dst = strconv.AppendInt(append(dst, `,"total_tokens":`...), prompt+completion, 10)
+	dst = strconv.AppendInt(append(dst, `,"total_tokens":`...), u.InAll(), 10)
 	dst = strconv.AppendInt(append(dst, `,"prompt_tokens_details":{"cached_tokens":`...), max(u.Cached, 0), 10)
 	if u.CacheWrite != canon.Unknown {
 		dst = strconv.AppendInt(append(dst, `,"cache_write_tokens":`...), u.CacheWrite, 10)

@@ -234,3 +234,16 @@ func BenchmarkEncode(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(events)), "ns/event")
 }
+
+func TestTheTotalIsWrittenAsItWasTold(t *testing.T) {
+	for usage, want := range map[string]string{
+		`{"prompt_tokens":11,"completion_tokens":5,"total_tokens":19}`:                                    `"total_tokens":19`,
+		`{"prompt_tokens":11,"completion_tokens":5}`:                                                      `"total_tokens":16`,
+		`{"prompt_tokens":9223372036854775807,"completion_tokens":9223372036854775807}`:                   `"total_tokens":9223372036854775807`,
+		`{"prompt_tokens":9223372036854775807,"completion_tokens":9223372036854775807,"total_tokens":-2}`: `"total_tokens":9223372036854775807`,
+	} {
+		if got := string(appendUsage(nil, readUsage([]byte(usage)))); !strings.Contains(got, want+",") {
+			t.Errorf("%s became %s", usage, got)
+		}
+	}
+}

@@ -5,14 +5,16 @@ import (
 
 	"rolltap/internal/jsonx"
 	"rolltap/rewrite/canon"
+	"rolltap/rewrite/dialect"
 )
 
 // readStop maps a finish_reason (wire.md 5.2). A stop that a stop string ended has that string beside it: stop_reason (vLLM) or matched_stop
-// (SGLang); a number there is a token and names no sequence. Called is none of the reasons, the parts tell that. Abort is no reason to stop:
-// somebody ended the generation from outside.
-func readStop(finish canon.Text, stopReason, matched []byte) (stop canon.Stop, aborted bool) {
+// (SGLang); a number there is a token and names no sequence. Called is none of the reasons, the parts tell that. Abort and error are no
+// reasons to stop: somebody ended the generation from outside, or it broke. A word that nobody knows is an end like others.
+func readStop(finish canon.Text, stopReason, matched []byte, losses *canon.Losses) (stop canon.Stop, failed *canon.Problem) {
 	stop = canon.Stop{Reason: canon.StopEnd, Native: finish}
 	switch string(finish) {
+	case "tool_calls", "function_call":
 	case "stop":
 		for _, raw := range [2][]byte{stopReason, matched} {
 			if text, ok := jsonx.Interior(raw); ok && len(text) > 0 {
@@ -25,9 +27,18 @@ func readStop(finish canon.Text, stopReason, matched []byte) (stop canon.Stop, a
 	case "content_filter":
 		stop.Reason = canon.StopFilter
 	case "abort":
-		return canon.Stop{}, true
+		return canon.Stop{}, dialect.Aborted()
+	case "error":
+		return canon.Stop{}, dialect.Broke()
+	default:
+		losses.Add("choices[0].finish_reason", canon.NotKnown)
 	}
-	return stop, false
+	return stop, nil
+}
+
+// cut tells that an answer is not whole, so that a call at its end may have no name yet.
+func cut(stop canon.Stop) bool {
+	return stop.Reason == canon.StopLength || stop.Reason == canon.StopFilter
 }
 
 // finishReason is the finish_reason that says a stop. A call is told by it unless the answer was cut.

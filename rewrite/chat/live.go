@@ -5,6 +5,7 @@ import (
 
 	"rolltap/internal/jsonx"
 	"rolltap/rewrite/canon"
+	"rolltap/rewrite/dialect"
 	"rolltap/rewrite/fold"
 )
 
@@ -175,7 +176,7 @@ func (d *decoder) openCall(dst []canon.Event, c *liveCall) []canon.Event {
 	c.part = d.parts
 	d.parts++
 	if len(c.id) == 0 {
-		c.id = mintID(c.id, d.o.ID, c.part)
+		c.id = dialect.AppendCallID(c.id, d.o.ID, c.part)
 	}
 	dst, e := event(dst, canon.Open, c.part)
 	e.Type = canon.CallPart
@@ -194,9 +195,12 @@ func (c *liveCall) follow(text []byte) {
 	}
 }
 
-// argue tells more arguments.
+// argue tells more arguments. White space behind those that are complete changes nothing.
 func (d *decoder) argue(dst []canon.Event, c *liveCall, text canon.Text) ([]canon.Event, error) {
 	if len(text) == 0 {
+		return dst, nil
+	}
+	if c.closed && text.Blank() {
 		return dst, nil
 	}
 	if c.closed { // never silence (wire.md 5.5)
@@ -254,7 +258,8 @@ func (d *decoder) openHeld(dst []canon.Event) []canon.Event {
 	return dst
 }
 
-// closeAll closes everything at the end. A call that never got a name cannot be called: it is lost.
+// closeAll closes everything at the end. A call that never got a name cannot be called: the answer fails, unless it is cut anyway or the
+// call says nothing at all.
 func (d *decoder) closeAll(dst []canon.Event) []canon.Event {
 	dst = d.closeText(d.openHeld(dst))
 	for _, c := range d.calls {
@@ -262,6 +267,8 @@ func (d *decoder) closeAll(dst []canon.Event) []canon.Event {
 		case c.closed:
 		case c.opened:
 			dst = d.closeCall(dst, c)
+		case !cut(d.stop) && (len(c.id) > 0 || !canon.Text(c.held).Blank()):
+			return d.fail(dst, dialect.Nameless())
 		default:
 			c.closed = true
 			d.live--

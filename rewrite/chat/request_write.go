@@ -96,7 +96,7 @@ func (w *callWriter) rawMember(name string, v canon.Raw) {
 func (w *callWriter) extra(list []canon.Member, path string) {
 	for _, m := range list {
 		if !w.same {
-			w.lose(path, string(jsonx.Unquoted(m.Name)), canon.NotKnown)
+			w.lose(m.In(path), string(jsonx.Unquoted(m.Name)), canon.NotKnown)
 			continue
 		}
 		w.member(string(m.Name))

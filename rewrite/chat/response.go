@@ -36,7 +36,7 @@ func summary(model, finish, usage []byte) dialect.Summary {
 // readUsage: prompt_tokens is the whole prompt, cached tokens among it. Where the details are not, other spellings of the same counts are
 // looked for (dialects.md 1.11).
 func readUsage(usage []byte) canon.Usage {
-	return canon.Usage{
+	u := canon.Usage{
 		Prompt:     dialect.Count(jsonx.Get(usage, "prompt_tokens")),
 		Completion: dialect.Count(jsonx.Get(usage, "completion_tokens")),
 		Cached: firstCount(jsonx.Get(jsonx.Get(usage, "prompt_tokens_details"), "cached_tokens"),
@@ -46,6 +46,7 @@ func readUsage(usage []byte) canon.Usage {
 		Reasoning: firstCount(jsonx.Get(jsonx.Get(usage, "completion_tokens_details"), "reasoning_tokens"),
 			jsonx.Get(usage, "reasoning_output_tokens")),
 	}
+	return u.WithTotal(dialect.Count(jsonx.Get(usage, "total_tokens")))
 }
 
 func firstCount(raws ...[]byte) int64 {

@@ -66,6 +66,22 @@ func Aborted() *canon.Problem {
 	return &canon.Problem{Status: 503, Code: "overloaded", Message: "the upstream aborted the answer"}
 }
 
+// Broke is an answer that its engine failed to finish, and says only that.
+func Broke() *canon.Problem {
+	return &canon.Problem{Status: 502, Message: "the upstream failed while it answered"}
+}
+
+// Nameless is an answer in which a tool was called and not named: nobody can run the call, and without it the answer is another one.
+func Nameless() *canon.Problem {
+	return canon.Unreadable("the upstream sent a tool call without a name")
+}
+
+// AppendCallID appends the id of a call that came without one: call_<exchange>_<part>. No other call of the exchange has it.
+func AppendCallID(dst []byte, exchange string, part int) []byte {
+	dst = append(append(append(dst, "call_"...), exchange...), '_')
+	return strconv.AppendInt(dst, int64(part), 10)
+}
+
 // StatusCode is the code, in OpenAI's words, of an error that came without one; "" where clients steer by none (dialects.md 1.15.2). A 404 that
 // does not speak of a model is about the path.
 func StatusCode(p *canon.Problem) string {

@@ -11,7 +11,7 @@ import (
 )
 
 // Difference is something that two answers do not both say. Name is one of parts, order, arguments, logprobs, logprobs.textless, usage.prompt,
-// usage.completion, usage.cached, usage.cache_write, usage.reasoning, stop, stop.sequence and failed. Order is that all texts and all calls
+// usage.completion, usage.cached, usage.cache_write, usage.reasoning, usage.total, stop, stop.sequence and failed. Order is that all texts and all calls
 // are the same and only stand differently; arguments is that the arguments of a call are no JSON and the other side has an empty object;
 // logprobs.textless is that logprobs have no text which they could be of.
 type Difference struct{ Name, Detail string }
@@ -54,6 +54,7 @@ func Differences(said, heard *canon.Answer) []Difference {
 		{"usage.cached", said.Usage.Cached, heard.Usage.Cached},
 		{"usage.cache_write", said.Usage.CacheWrite, heard.Usage.CacheWrite},
 		{"usage.reasoning", said.Usage.Reasoning, heard.Usage.Reasoning},
+		{"usage.total", said.Usage.InAll(), heard.Usage.InAll()},
 	} {
 		// Where a dialect must name a number, nobody knows is 0.
 		add(c.name, max(c.said, 0) != max(c.heard, 0), c.said, c.heard)

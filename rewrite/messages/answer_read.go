@@ -52,11 +52,12 @@ func (messages) ReadAnswer(body []byte, o dialect.Options) (*canon.Answer, error
 		if p.Type == canon.CallPart && p.Call.Arguments == nil {
 			p.Call.Arguments = canon.Text("{}")
 		}
+		if p.Type == canon.CallPart && len(p.Call.ID) == 0 {
+			p.Call.ID = dialect.AppendCallID(nil, o.ID, len(a.Parts))
+		}
 		a.Parts = append(a.Parts, p)
 	}
-	if end.reason == nil {
-		a.Failed = dialect.Aborted()
-	} else {
+	if a.Failed = end.failed(); a.Failed == nil {
 		a.Stop = end.stop(o.Losses)
 	}
 	return a, nil
@@ -80,6 +81,18 @@ func (e *ending) member(name, value []byte, losses *canon.Losses) (known, ok boo
 		return false, true
 	}
 	return true, ok
+}
+
+// failed is why the answer is none: without a stop reason the engine has aborted it (vllm.md 4), and engines that map their own words may pass
+// on those of a failure.
+func (e *ending) failed() *canon.Problem {
+	switch {
+	case e.reason == nil || string(e.reason) == "abort":
+		return dialect.Aborted()
+	case string(e.reason) == "error":
+		return dialect.Broke()
+	}
+	return nil
 }
 
 // stop reads the stop reason (dialects.md 1.10). A word that nobody knows is an end like others.

@@ -118,6 +118,25 @@ func TestAppendAnswerOfAFailureAndOfUnknownMembers(t *testing.T) {
 	}
 }
 
+func TestReadAnswerMintsIDsAndFailsWithTheUpstream(t *testing.T) {
+	read := func(reason string) *canon.Answer {
+		a, err := New().(dialect.Translator).ReadAnswer([]byte(`{"type":"message","content":[{"type":"tool_use","name":"f","input":{}},{"type":"tool_use","id":"","name":"f","input":{}}],"stop_reason":"`+reason+`"}`), options(nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	a := read("tool_use")
+	if one, two := string(a.Parts[0].Call.ID), string(a.Parts[1].Call.ID); one != "call_x1_0" || two != "call_x1_1" || a.Failed != nil {
+		t.Errorf("got %s and %s, failed %v", one, two, a.Failed)
+	}
+	for word, status := range map[string]int{"error": 502, "abort": 503} {
+		if a := read(word); a.Failed == nil || a.Failed.Status != status || a.Stop.Reason != 0 {
+			t.Errorf("%s: %+v", word, a)
+		}
+	}
+}
+
 func TestReadAnswer(t *testing.T) {
 	var l canon.Losses
 	body := []byte(`{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"thinking","thinking":"t","signature":"S"},{"type":"redacted_thinking","data":"R"},` +

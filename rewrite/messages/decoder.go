@@ -14,6 +14,7 @@ import (
 // the way (vllm.md 4), and the end, of which message_delta knows the reason and message_stop that it is one.
 type decoder struct {
 	losses *canon.Losses
+	id     string // of the exchange
 
 	begun, done bool
 	next        int64 // no index below it may open
@@ -26,7 +27,9 @@ type decoder struct {
 // maxOpen bounds the blocks that are open at a time, of which the dialect allows one.
 const maxOpen = 64
 
-func (messages) NewDecoder(o dialect.Options) dialect.Decoder { return &decoder{losses: o.Losses} }
+func (messages) NewDecoder(o dialect.Options) dialect.Decoder {
+	return &decoder{losses: o.Losses, id: o.ID}
+}
 
 func (d *decoder) Finish() error {
 	if d.done {
@@ -121,6 +124,9 @@ func (d *decoder) start(dst []canon.Event, message []byte) ([]canon.Event, error
 	begin.Usage = readUsage(d.usage.Append(nil))
 	dst = append(dst, begin)
 	// Content in the opening event is not of the specification; its blocks are whole.
+	if content != nil && jsonx.KindOf(content) != jsonx.KindArray {
+		return dst, canon.Unreadable("message_start has content that is no array")
+	}
 	for it := jsonx.Array(content); it.Next(); {
 		var err error
 		if dst, err = d.openBlock(dst, nil, it.Value()); err != nil {
@@ -171,15 +177,15 @@ func (d *decoder) endMember(name, value []byte) error {
 	return nil
 }
 
-// stop ends the stream. Without a stop reason the engine has aborted the answer, however ordinary the end looks (vllm.md 4).
+// stop ends the stream, which may have failed however ordinary the end looks.
 func (d *decoder) stop(dst []canon.Event) []canon.Event {
 	d.done = true
 	usage := canon.Event{Kind: canon.Counted, Usage: readUsage(d.usage.Append(nil))}
-	if d.end.reason == nil {
+	if failed := d.end.failed(); failed != nil {
 		if d.usage.Len() > 0 {
 			dst = append(dst, usage)
 		}
-		return append(dst, canon.Event{Kind: canon.Fail, Problem: dialect.Aborted()})
+		return append(dst, canon.Event{Kind: canon.Fail, Problem: failed})
 	}
 	for len(d.open) > 0 {
 		dst = d.closeBlock(dst, &d.open[0])

@@ -3,6 +3,7 @@ package messages
 import (
 	"rolltap/internal/jsonx"
 	"rolltap/rewrite/canon"
+	"rolltap/rewrite/dialect"
 	"rolltap/rewrite/fold"
 )
 
@@ -74,6 +75,9 @@ func (d *decoder) openBlock(dst []canon.Event, rawIndex, raw []byte) ([]canon.Ev
 	switch p.Type {
 	case canon.CallPart:
 		opening.Call = canon.Call{ID: p.Call.ID, Name: p.Call.Name}
+		if len(p.Call.ID) == 0 {
+			opening.Call.ID = dialect.AppendCallID(nil, d.id, b.part)
+		}
 		if said = p.Call.Arguments; said != nil {
 			b.input = wholeInput
 		}
@@ -98,6 +102,9 @@ func (d *decoder) openBlock(dst []canon.Event, rawIndex, raw []byte) ([]canon.Ev
 func (d *decoder) delta(dst []canon.Event, ev *event) ([]canon.Event, error) {
 	b := d.find(ev.index)
 	if b == nil {
+		if d.late(ev) {
+			return dst, nil
+		}
 		return dst, canon.Unreadable("a delta for a content block that is not open")
 	}
 	if b.fold != nil {
@@ -131,7 +138,7 @@ func (d *decoder) delta(dst []canon.Event, ev *event) ([]canon.Event, error) {
 	if says.Text, ok = textOf(p.value); !ok {
 		return dst, canon.Unreadable("a delta whose text is none")
 	}
-	if len(says.Text) == 0 {
+	if len(says.Text) == 0 || b.input == wholeInput && says.Text.Blank() {
 		return dst, nil
 	}
 	if b.kind == canon.CallPart {
@@ -141,6 +148,15 @@ func (d *decoder) delta(dst []canon.Event, ev *event) ([]canon.Event, error) {
 		b.input = pieces
 	}
 	return append(dst, says), nil
+}
+
+// late tells a delta of white space for the input of a block that is over: it changes nothing.
+func (d *decoder) late(ev *event) bool {
+	index, ok := jsonx.Int(ev.index)
+	p := readDelta(ev.delta)
+	text, isText := textOf(p.value)
+	known := jsonx.IsNull(ev.index) && d.next > 0 || ok && index >= 0 && index < d.next
+	return known && p.brings == bringsInput && isText && text.Blank()
 }
 
 // closeBlock closes an open block. A call without any input is one without arguments, which are an empty object here.

@@ -87,7 +87,7 @@ func (w *callWriter) extra(members []canon.Member, path string) {
 		if w.own {
 			w.raw(string(m.Name), m.Value)
 		} else {
-			w.lose(path+"."+string(m.Name), canon.NotKnown)
+			w.lose(m.In(path)+"."+string(m.Name), canon.NotKnown)
 		}
 	}
 }

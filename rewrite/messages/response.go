@@ -48,10 +48,11 @@ func readUsage(usage []byte) canon.Usage {
 		CacheWrite: dialect.Count(jsonx.Get(usage, "cache_creation_input_tokens")),
 		Reasoning:  dialect.Count(jsonx.Get(jsonx.Get(usage, "output_tokens_details"), "thinking_tokens")),
 	}
-	if u.Prompt != canon.Unknown {
-		u.Prompt += max(0, u.Cached) + max(0, u.CacheWrite)
-		if u.Prompt < 0 { // the sum left the range of counts
-			u.Prompt = canon.Unknown
+	for _, n := range [...]int64{u.Cached, u.CacheWrite} {
+		if u.Prompt != canon.Unknown && n > 0 {
+			if u.Prompt += n; u.Prompt < 0 { // the sum left the range of counts
+				u.Prompt = canon.Unknown
+			}
 		}
 	}
 	return u

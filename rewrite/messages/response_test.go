@@ -21,6 +21,8 @@ func TestReadResponse(t *testing.T) {
 			dialect.Summary{Usage: canon.Usage{Prompt: -1, Completion: -1, Cached: 5, CacheWrite: -1, Reasoning: -1}}},
 		{"a sum beyond all counts", `{"usage":{"input_tokens":9223372036854775807,"cache_read_input_tokens":1}}`,
 			dialect.Summary{Usage: canon.Usage{Prompt: -1, Completion: -1, Cached: 1, CacheWrite: -1, Reasoning: -1}}},
+		{"a sum that comes back into the range", `{"usage":{"input_tokens":3,"cache_read_input_tokens":9223372036854775807,"cache_creation_input_tokens":9223372036854775807}}`,
+			dialect.Summary{Usage: canon.Usage{Prompt: -1, Completion: -1, Cached: 9223372036854775807, CacheWrite: 9223372036854775807, Reasoning: -1}}},
 		{"an error", `{"type":"error","error":{"type":"overloaded_error","message":"m"}}`, dialect.Summary{Usage: unknown, HasError: true, ErrorStatus: 529}},
 		{"an error in OpenAI's shape, as vLLM sends", `{"error":{"message":"m","type":"Bad Request","param":null,"code":400}}`, dialect.Summary{Usage: unknown, HasError: true, ErrorStatus: 400}},
 		{"an empty object", `{}`, dialect.Summary{Usage: unknown}},

@@ -10,7 +10,7 @@ import (
 
 func (responses) ReadAnswer(body []byte, o dialect.Options) (*canon.Answer, error) {
 	r := readResponse(body)
-	stop, problem := r.end("")
+	stop, problem := r.end("", o.Losses)
 	if problem == nil && jsonx.KindOf(r.output) != jsonx.KindArray {
 		return nil, canon.Unreadable("the upstream's answer is no response: it has no output")
 	}
@@ -24,8 +24,19 @@ func (responses) ReadAnswer(body []byte, o dialect.Options) (*canon.Answer, erro
 		path := "output[" + strconv.Itoa(n) + "]"
 		from := len(a.Parts)
 		a.Parts = appendOutput(a.Parts, items.Value(), path)
+		if from < len(a.Parts) && nameless(&a.Parts[from]) {
+			if stop.Reason == canon.StopEnd && !unended(items.Value()) {
+				return nil, dialect.Nameless()
+			}
+			o.Losses.Add(path, canon.NotKnown)
+			a.Parts = a.Parts[:from]
+		}
 		for i := from; i < len(a.Parts); i++ {
-			a.Logprobs = joinEntries(a.Logprobs, partLogprobs(&a.Parts[i]))
+			p := &a.Parts[i]
+			a.Logprobs = joinEntries(a.Logprobs, partLogprobs(p))
+			if p.Type == canon.CallPart && len(p.Call.ID) == 0 {
+				p.Call.ID = dialect.AppendCallID(nil, o.ID, i)
+			}
 		}
 	}
 	for it := jsonx.Object(body); it.Next(); {
@@ -34,6 +45,15 @@ func (responses) ReadAnswer(body []byte, o dialect.Options) (*canon.Answer, erro
 		}
 	}
 	return a, nil
+}
+
+// nameless tells a call that nobody can run.
+func nameless(p *canon.Part) bool { return p.Type == canon.CallPart && len(p.Call.Name) == 0 }
+
+// unended tells an item that was cut before it was whole.
+func unended(item []byte) bool {
+	status, _ := jsonx.Text(jsonx.Get(item, "status"))
+	return status == "incomplete" || status == "in_progress"
 }
 
 // joinEntries appends the entries to an array of entries in Chat's shape.
@@ -77,18 +97,19 @@ func (r *response) head() (id, model canon.Text, created canon.Raw) {
 
 func readUsage(usage []byte) canon.Usage {
 	input, output := jsonx.Get(usage, "input_tokens_details"), jsonx.Get(usage, "output_tokens_details")
-	return canon.Usage{
+	u := canon.Usage{
 		Prompt:     dialect.Count(jsonx.Get(usage, "input_tokens")),
 		Completion: dialect.Count(jsonx.Get(usage, "output_tokens")),
 		Cached:     dialect.Count(jsonx.Get(input, "cached_tokens")),
 		CacheWrite: dialect.Count(jsonx.Get(input, "cache_write_tokens")),
 		Reasoning:  dialect.Count(jsonx.Get(output, "reasoning_tokens")),
 	}
+	return u.WithTotal(dialect.Count(jsonx.Get(usage, "total_tokens")))
 }
 
 // end is how a response ended: by its status, which vLLM says to be incomplete in a response.completed too (vllm.md 5); without one by
-// its details and by the event that it came in. A stop without a reason: it has not ended.
-func (r *response) end(event string) (canon.Stop, *canon.Problem) {
+// its details and by the event that it came in. Of two that do not agree the worse one counts. A stop without a reason: it has not ended.
+func (r *response) end(event string, losses *canon.Losses) (canon.Stop, *canon.Problem) {
 	word, _ := jsonx.Text(r.status)
 	reason, _ := jsonx.Interior(jsonx.Get(r.details, "reason"))
 	if jsonx.IsNull(r.status) {
@@ -101,19 +122,25 @@ func (r *response) end(event string) (canon.Stop, *canon.Problem) {
 			word = "completed"
 		}
 	}
-	if event == "response.failed" {
+	switch {
+	case event == "response.failed" || word != "cancelled" && jsonx.Truthy(r.failure):
 		word = "failed"
+	case event == "response.incomplete" && word == "completed":
+		word = "incomplete"
 	}
 	switch word {
 	case "completed":
 		return canon.Stop{Reason: canon.StopEnd, Native: canon.Text("completed")}, nil
 	case "incomplete":
 		stop := canon.Stop{Reason: canon.StopLength, Native: reason}
-		if string(reason) == "content_filter" {
+		switch string(reason) {
+		case "max_output_tokens":
+		case "content_filter":
 			stop.Reason = canon.StopFilter
-		}
-		if reason == nil {
+		case "":
 			stop.Native = canon.Text("incomplete")
+		default:
+			losses.Add("incomplete_details.reason", canon.NotKnown)
 		}
 		return stop, nil
 	case "failed":
@@ -123,6 +150,11 @@ func (r *response) end(event string) (canon.Stop, *canon.Problem) {
 		return canon.Stop{}, dialect.ReadProblem(0, r.failure)
 	case "cancelled":
 		return canon.Stop{}, &canon.Problem{Code: "server_error", Message: "the response was cancelled at the upstream"}
+	case "error":
+		return canon.Stop{}, dialect.Broke()
+	case "in_progress", "queued":
+	default:
+		losses.Add("status", canon.NotKnown)
 	}
 	return canon.Stop{}, nil
 }
@@ -145,7 +177,11 @@ func appendOutput(dst []canon.Part, item []byte, path string) []canon.Part {
 		}
 		if n > 0 {
 			last := &dst[len(dst)-1]
+			own := len(last.Extra)
 			last.Extra = extras(last.Extra, item, "id", "type", "status", "role", "content")
+			for i := range last.Extra[own:] {
+				last.Extra[own+i].Path = path
+			}
 		}
 		return dst
 	case "reasoning":
@@ -162,9 +198,7 @@ func appendOutput(dst []canon.Part, item []byte, path string) []canon.Part {
 		if p.Call.Custom {
 			arguments, member = f[9], "input"
 		}
-		if p.Call.ID, _ = jsonx.Interior(f[5]); len(p.Call.ID) == 0 {
-			p.Call.ID = p.ItemID // all that calls it
-		}
+		p.Call.ID, _ = jsonx.Interior(f[5])
 		p.Call.Name, _ = jsonx.Interior(f[6])
 		p.Call.Namespace, _ = jsonx.Interior(f[7])
 		p.Call.Arguments, _ = jsonx.Interior(arguments)

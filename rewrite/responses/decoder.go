@@ -16,8 +16,10 @@ type decoder struct {
 	begun    bool
 	progress bool // the response.in_progress that belongs to the opening has come
 	ended    bool
-	parts    int // opened so far
+	cut      bool // the end says that the answer is not whole
+	parts    int  // opened so far
 	items    map[int64]*arriving
+	named    map[string]*arriving // by id and call_id
 	order    []*arriving
 	last     *arriving
 	next     int64 // index of an item that names none
@@ -26,7 +28,7 @@ type decoder struct {
 }
 
 func (responses) NewDecoder(o dialect.Options) dialect.Decoder {
-	return &decoder{o: o, items: map[int64]*arriving{}}
+	return &decoder{o: o, items: map[int64]*arriving{}, named: map[string]*arriving{}}
 }
 
 func (d *decoder) Finish() error {
@@ -136,22 +138,20 @@ func (d *decoder) fail(dst []canon.Event, p *canon.Problem) []canon.Event {
 // end takes the terminal event, and from the response in it what no event told.
 func (d *decoder) end(dst []canon.Event, response []byte, kind string) []canon.Event {
 	r := readResponse(response)
-	stop, problem := r.end(kind)
+	stop, problem := r.end(kind, d.o.Losses)
+	if output := jsonx.KindOf(r.output); problem == nil && !jsonx.IsNull(r.output) && output != jsonx.KindArray {
+		problem = canon.Unreadable("the upstream ended its answer with an output that is no array")
+	}
 	if problem != nil {
 		return d.fail(dst, problem)
 	}
 	if !d.begun {
 		dst = d.start(dst, &r)
 	}
-	d.ended = true
-	index := int64(0)
-	for items := jsonx.Array(r.output); items.Next(); index++ {
-		it := d.items[index]
-		if it == nil {
-			it = d.item(index)
-		}
-		if !it.done {
-			dst = d.finish(dst, it, items.Value())
+	d.cut = stop.Reason != canon.StopEnd
+	for _, f := range d.finals(r.output) {
+		if !f.it.done {
+			dst = d.finish(dst, f.it, f.raw)
 		}
 	}
 	for _, it := range d.order {
@@ -159,6 +159,10 @@ func (d *decoder) end(dst []canon.Event, response []byte, kind string) []canon.E
 			dst = d.finish(dst, it, nil)
 		}
 	}
+	if d.ended { // a call that nobody can run
+		return dst
+	}
+	d.ended = true
 	if jsonx.KindOf(r.usage) == jsonx.KindObject {
 		dst = append(dst, canon.Event{Kind: canon.Counted, Usage: readUsage(r.usage)})
 	}

@@ -5,14 +5,18 @@ import (
 
 	"rolltap/internal/jsonx"
 	"rolltap/rewrite/canon"
+	"rolltap/rewrite/dialect"
 )
 
-// arriving is an output item that was begun. Items are told apart by output_index: older vLLM gives one item several ids (wire.md 1.10).
+// arriving is an output item that was begun. Items are told apart by output_index: older vLLM gives one item several ids (wire.md 1.10). Only
+// in the final response they have none (final.go).
 type arriving struct {
-	index  int64
-	kind   string
-	done   bool
-	pieces []piece
+	index    int64
+	kind     string
+	id, call string // its id and call_id as they were told first, "" none
+	done     bool
+	final    bool // it was found in the final response
+	pieces   []piece
 }
 
 // piece is a part that an item has become: one for each content part of a message, else one.
@@ -32,12 +36,27 @@ const unopened = -1
 const maxPieces = 4096
 
 // item begins to keep an item.
-func (d *decoder) item(index int64) *arriving {
+func (d *decoder) item(index int64, raw []byte) *arriving {
 	it := &arriving{index: index}
+	d.name(it, raw)
 	d.items[index], d.last = it, it
 	d.order = append(d.order, it)
 	d.next = max(d.next, index+1)
 	return it
+}
+
+// name notes what an item may be known by.
+func (d *decoder) name(it *arriving, raw []byte) {
+	kind, id, call := itemNames(raw)
+	if it.kind == "" {
+		it.kind = kind
+	}
+	if it.id == "" && id != "" {
+		it.id, d.named[id] = id, it
+	}
+	if it.call == "" && call != "" {
+		it.call, d.named[call] = call, it
+	}
 }
 
 // find is the item that an event belongs to, nil when there is none; without an index it is the last.
@@ -104,6 +123,9 @@ func (d *decoder) tell(dst []canon.Event, at *piece, p *canon.Part) []canon.Even
 	at.part = d.parts
 	d.parts++
 	e := canon.Event{Kind: canon.Open, Part: at.part, Type: p.Type, ItemID: p.ItemID, Call: p.Call}
+	if p.Type == canon.CallPart && len(p.Call.ID) == 0 {
+		e.Call.ID = dialect.AppendCallID(nil, d.o.ID, at.part)
+	}
 	e.Call.Arguments = nil
 	if p.Type == canon.HostedPart || p.Type == canon.UnknownPart {
 		e.Raw = p.Raw
@@ -120,10 +142,11 @@ func (d *decoder) added(dst []canon.Event, ev event) ([]canon.Event, error) {
 		index = d.next
 	}
 	if before := d.items[index]; before != nil && !before.done {
-		dst = d.finish(dst, before, nil)
+		if dst = d.finish(dst, before, nil); d.ended {
+			return dst, nil
+		}
 	}
-	it := d.item(index)
-	it.kind, _ = jsonx.Text(jsonx.Get(ev.item, "type"))
+	it := d.item(index, ev.item)
 	d.whole = appendOutput(d.whole, ev.item, "")
 	for i := range d.whole {
 		var at *piece
@@ -171,18 +194,28 @@ func (d *decoder) itemDone(dst []canon.Event, ev event) ([]canon.Event, error) {
 			it, index = nil, d.next
 		}
 	}
+	if _, id, _ := itemNames(ev.item); it == nil {
+		it = d.named[id] // added under another index
+	}
 	switch {
 	case it == nil:
-		it = d.item(index)
+		it = d.item(index, ev.item)
 	case it.done:
 		return dst, nil
+	default:
+		d.name(it, ev.item)
 	}
 	return d.finish(dst, it, ev.item), nil
 }
 
-// finish ends an item: what its whole holds and no event told, then every part. A nil whole is an item that the upstream never ended.
+// finish ends an item: what its whole holds and no event told, then every part. A nil whole is an item that the upstream never ended. A call
+// without a name fails the answer, unless it is cut.
 func (d *decoder) finish(dst []canon.Event, it *arriving, whole []byte) []canon.Event {
+	if d.ended {
+		return dst
+	}
 	it.done = true
+	cut := d.cut || unended(whole)
 	path := "output[" + strconv.FormatInt(it.index, 10) + "]"
 	from := len(d.whole)
 	if whole != nil {
@@ -192,7 +225,7 @@ func (d *decoder) finish(dst []canon.Event, it *arriving, whole []byte) []canon.
 	for i := range parts {
 		p := &parts[i]
 		for k := range p.Extra {
-			d.o.Losses.Add(p.Path+"."+string(p.Extra[k].Name), canon.NotKnown)
+			d.o.Losses.Add(p.Extra[k].In(p.Path)+"."+string(p.Extra[k].Name), canon.NotKnown)
 		}
 		if i == len(it.pieces) {
 			it.pieces = append(it.pieces, piece{part: unopened, kind: p.Type, summary: -1})
@@ -202,8 +235,11 @@ func (d *decoder) finish(dst []canon.Event, it *arriving, whole []byte) []canon.
 			continue
 		}
 		if at.part == unopened {
-			dst = d.tell(dst, at, p)
 			at.kind = p.Type
+			if nameless(p) {
+				break
+			}
+			dst = d.tell(dst, at, p)
 		}
 		if at.kind != p.Type {
 			continue
@@ -214,7 +250,9 @@ func (d *decoder) finish(dst []canon.Event, it *arriving, whole []byte) []canon.
 		}
 	}
 	for i := range it.pieces {
-		if it.pieces[i].part == unopened { // never whole: nothing can be told of it
+		if at := &it.pieces[i]; at.part == unopened && at.kind == canon.CallPart && !cut {
+			return d.fail(dst, dialect.Nameless())
+		} else if at.part == unopened { // never whole: nothing can be told of it
 			d.o.Losses.Add(path, canon.NotKnown)
 		}
 		dst = d.close(dst, &it.pieces[i])

@@ -106,8 +106,13 @@ func (d *decoder) reasoning(dst []canon.Event, ev event, delta []byte) ([]canon.
 	return said(dst, at, delta)
 }
 
-// arguments are a piece of the arguments or of the input of a call.
+// arguments are a piece of the arguments or of the input of a call. White space behind those of a call that is over changes nothing.
 func (d *decoder) arguments(dst []canon.Event, ev event, delta []byte) ([]canon.Event, error) {
+	if it := d.find(ev); it != nil && it.done && (it.kind == "function_call" || it.kind == "custom_tool_call") {
+		if text, ok := jsonx.Interior(delta); ok && canon.Text(text).Blank() {
+			return dst, nil
+		}
+	}
 	at, err := d.only(ev, canon.CallPart)
 	if err != nil {
 		return dst, err

@@ -60,6 +60,11 @@ func completed(output string) string {
 	return frame("response.completed", `"response":{"status":"completed","output":[`+output+`]}`)
 }
 
+// whole is a message that is whole.
+func whole(id, text string) string {
+	return `{"type":"message","id":"` + id + `","status":"completed","content":[{"type":"output_text","text":"` + text + `"}]}`
+}
+
 const (
 	emptyText = `{"type":"output_text","text":"","annotations":[]}`
 	thought   = `{"id":"r","type":"reasoning","summary":[],"status":"in_progress"}`
@@ -107,6 +112,34 @@ var decodings = []struct{ name, stream, want string }{
 	{"an error frame without a type", created + "data: {\"error\": {\"message\": \"died\", \"type\": \"InternalServerError\", \"code\": 500}}\n\n", "failed 500 : died\n"},
 	{"failed in a response.completed", created + frame("response.completed", `"response":{"status":"failed","error":{"code":"server_error","message":"m"}}`), "failed 500 server_error: m\n"},
 	{"[DONE] and more behind the end", created + completed("") + "data: [DONE]\n\ndata: {\n\n" + added("0", call), "stop 1 completed\n"},
+	{"cancelled in a response.completed", created + frame("response.completed", `"response":{"status":"cancelled","output":[]}`), "failed 0 server_error: the response was cancelled at the upstream\n"},
+	{"an error for a status", created + frame("response.completed", `"response":{"status":"error","output":[]}`), "failed 502 : the upstream failed while it answered\n"},
+	{"an error beside a status that says completed", created + frame("response.completed", `"response":{"status":"completed","error":{"code":"server_error","message":"m"},"output":[]}`), "failed 500 server_error: m\n"},
+	{"a status that says completed in a response.incomplete", created + frame("response.incomplete", `"response":{"status":"completed","output":[]}`), "stop 3 incomplete\n"},
+	{"a status that nobody knows", created + frame("response.completed", `"response":{"status":"paused","output":[]}`), "stop 1 completed\n"},
+	{"a reason that nobody knows", created + frame("response.incomplete", `"response":{"status":"incomplete","incomplete_details":{"reason":"steps"}}`), "stop 3 steps\n"},
+	{"an output that is a text", created + frame("response.completed", `"response":{"status":"completed","output":"x"}`), "failed 502 upstream_invalid: the upstream ended its answer with an output that is no array\n"},
+	{"calls without a call_id", created + added("0", `{"type":"function_call","id":"i","name":"f"}`) + deltaOf("function_call_arguments", "0", "0", "{}") + done("0", `{"type":"function_call","id":"i","name":"f","call_id":"","arguments":"{}"}`) +
+		done("1", `{"type":"custom_tool_call","name":"e","input":"x"}`) + completed(`{"type":"function_call","id":"i","name":"f","arguments":"{}"},{"type":"custom_tool_call","name":"e","input":"x"}`),
+		"call call_x7_0 .f false {}\ncall call_x7_1 .e true x\nstop 1 completed\n"},
+	{"a call without a name", created + added("0", `{"type":"function_call","call_id":"c"}`) + done("0", `{"type":"function_call","call_id":"c","arguments":"{}"}`) + completed(""), "failed 502 upstream_invalid: the upstream sent a tool call without a name\n"},
+	{"a call without a name that was never done", created + added("0", `{"type":"function_call","call_id":"c"}`) + completed(""), "failed 502 upstream_invalid: the upstream sent a tool call without a name\n"},
+	{"a call without a name in an answer that was cut", created + added("0", `{"type":"function_call","call_id":"c"}`) + frame("response.incomplete", `"response":{"output":[{"type":"function_call","call_id":"c"}]}`), "stop 3 incomplete\n"},
+	{"a call without a name that is incomplete itself", created + done("0", `{"type":"function_call","call_id":"c","status":"incomplete"}`) + frame("response.incomplete", ""), "stop 3 incomplete\n"},
+	{"white space behind a call that is over", created + added("0", call) + deltaOf("function_call_arguments", "0", "0", "{}") + done("0", call) + deltaOf("function_call_arguments", "0", "0", " ") + completed(""),
+		"call c1 .f false {}\nstop 1 completed\n"},
+	{"indices that count from 1", created + added("1", message) + deltaOf("output_text", "1", "0", "a") + done("1", whole("i0", "a")) + added("2", call) + deltaOf("function_call_arguments", "2", "0", "{}") +
+		completed(whole("i0", "a")+`,{"id":"i1","type":"function_call","call_id":"c1","name":"f","arguments":"{}"}`), "text a\ncall c1 .f false {}\nstop 1 completed\n"},
+	{"indices that count from 1, without ids", created + added("1", `{"type":"message"}`) + deltaOf("output_text", "1", "0", "a") + done("1", whole("", "a")) + added("2", `{"type":"message"}`) + deltaOf("output_text", "2", "0", "b") +
+		done("2", whole("", "b")) + completed(whole("", "a")+","+whole("", "b")), "text a\ntext b\nstop 1 completed\n"},
+	{"indices with gaps", created + done("3", whole("i0", "a")) + done("7", whole("i1", "b")) + completed(whole("i0", "a")+","+whole("i1", "b")), "text a\ntext b\nstop 1 completed\n"},
+	{"ids that are other ones in the end", created + done("0", whole("i0", "a")) + done("1", whole("i1", "b")) + completed(whole("j0", "a")+","+whole("j1", "b")), "text a\ntext b\nstop 1 completed\n"},
+	{"an item in front of those that were told", created + done("0", whole("i1", "b")) + completed(whole("i0", "a")+","+whole("i1", "b")), "text b\ntext a\nstop 1 completed\n"},
+	{"an item in front, without ids", created + done("1", whole("", "b")) + completed(whole("", "a")+","+whole("", "b")), "text b\ntext a\nstop 1 completed\n"},
+	{"an item of another type in front, without ids", created + done("0", whole("", "b")) + completed(`{"type":"reasoning","content":[{"text":"r"}]},`+whole("", "b")), "text b\nreasoning r// \nstop 1 completed\n"},
+	{"an item that is done under another index", created + added("0", message) + deltaOf("output_text", "0", "0", "a") + done("1", whole("i0", "a")) + completed(""), "text a\nstop 1 completed\n"},
+	{"a call known by its call_id", created + added("0", strings.Replace(call, "i1", "", 1)) + deltaOf("function_call_arguments", "0", "0", "{}") + added("1", strings.NewReplacer("i1", "", "c1", "c2").Replace(call)) +
+		completed(`{"type":"function_call","call_id":"c2","name":"f","arguments":"[]"},{"type":"function_call","call_id":"c1","name":"f","arguments":"{}"}`), "call c1 .f false {}\ncall c2 .f false []\nstop 1 completed\n"},
 	{"without response.created", added("0", call) + completed(""), "call c1 .f false \nstop 1 completed\n"},
 	{"without indices", frame("response.output_item.added", `"item":`+call) + frame("response.function_call_arguments.delta", `"delta":"{}"`) + frame("response.output_item.done", `"item":`+call) +
 		frame("response.output_item.added", `"item":`+thought) + frame("response.reasoning_text.delta", `"delta":"t"`) + completed(""), "call c1 .f false {}\nreasoning t// \nstop 1 completed\n"},
@@ -171,8 +204,37 @@ func TestWhatADecoderLoses(t *testing.T) {
 	o := options("content")
 	decode(t, []byte(created+done("0", `{"type":"message","phase":"commentary","content":[{"type":"output_text","text":"a","new":1,"logprobs":null}]}`)+
 		added("1", `{"type":"web_search_call"}`)+completed("")), o)
-	if got, want := fmt.Sprint(o.Losses.List()), "[{output[0].content[0].new unknown} {output[0].content[0].phase unknown} {output[1] unknown}]"; got != want {
+	if got, want := fmt.Sprint(o.Losses.List()), "[{output[0].content[0].new unknown} {output[0].phase unknown} {output[1] unknown}]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestAnEndThatNobodyKnowsIsALoss(t *testing.T) {
+	for response, want := range map[string]string{
+		`{"status":"completed"}`: "[]",
+		`{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"}}`: "[]",
+		`{"status":"incomplete","incomplete_details":{"reason":"content_filter"}}`:    "[]",
+		`{"status":"incomplete","incomplete_details":{"reason":"steps"}}`:             "[{incomplete_details.reason unknown}]",
+		`{"status":"in_progress"}`: "[]",
+		`{"status":"paused"}`:      "[{status unknown}]",
+	} {
+		o := options("content")
+		decode(t, []byte(created+frame("response.completed", `"response":`+response)), o)
+		if got := fmt.Sprint(o.Losses.List()); got != want {
+			t.Errorf("%s: got %s, want %s", response, got, want)
+		}
+	}
+}
+
+func TestTheTotalIsWrittenAsItWasTold(t *testing.T) {
+	for usage, want := range map[string]string{
+		`{"input_tokens":11,"output_tokens":5,"total_tokens":19}`:                  `"total_tokens":19}`,
+		`{"input_tokens":11,"output_tokens":5,"total_tokens":null}`:                `"total_tokens":16}`,
+		`{"input_tokens":9223372036854775807,"output_tokens":9223372036854775807}`: `"total_tokens":9223372036854775807}`,
+	} {
+		if got := string(appendUsage(nil, readUsage([]byte(usage)))); !strings.HasSuffix(got, want) {
+			t.Errorf("%s became %s", usage, got)
+		}
 	}
 }
 
@@ -180,9 +242,13 @@ func TestReadAnswer(t *testing.T) {
 	for _, c := range []struct{ name, body, want string }{
 		{"all sorts", `{"id":"r","status":"completed","output":[{"type":"reasoning","summary":[{"text":"s"}],"encrypted_content":"E"},{"type":"message","content":[{"type":"output_text","text":"a","annotations":[{"n":1}]},` +
 			`{"type":"refusal","refusal":"b"},{"type":"output_audio"}]},{"type":"function_call","id":"fc","name":"f","arguments":"{"},{"type":"custom_tool_call","call_id":"c","name":"e","input":"i"},{"type":"web_search_call"},{"type":"z"}]}`,
-			"reasoning /s/E responses\ntext a cite {\"n\":1}\nrefusal b\n13 {\"type\":\"output_audio\"}\ncall fc .f false {\ncall c .e true i\n11 {\"type\":\"web_search_call\"}\n13 {\"type\":\"z\"}\nstop 1 completed\n"},
-		{"wrong types", `{"status":"completed","output":[1,{"type":7},{"type":"message","content":"x"},{"type":"function_call","arguments":{},"name":null}]}`,
-			"13 1\n13 {\"type\":7}\ncall  . false \nstop 1 completed\n"},
+			"reasoning /s/E responses\ntext a cite {\"n\":1}\nrefusal b\n13 {\"type\":\"output_audio\"}\ncall call_x7_4 .f false {\ncall c .e true i\n11 {\"type\":\"web_search_call\"}\n13 {\"type\":\"z\"}\nstop 1 completed\n"},
+		{"wrong types", `{"status":"completed","output":[1,{"type":7},{"type":"message","content":"x"},{"type":"function_call","arguments":{},"name":"f"}]}`,
+			"13 1\n13 {\"type\":7}\ncall call_x7_2 .f false \nstop 1 completed\n"},
+		{"a call without a name that is incomplete", `{"status":"incomplete","output":[{"type":"function_call","call_id":"c"}]}`, "stop 3 incomplete\n"},
+		{"a reason that nobody knows", `{"status":"incomplete","incomplete_details":{"reason":"steps"},"output":[]}`, "stop 3 steps\n"},
+		{"an error for a status", `{"status":"error","output":[]}`, "failed 502 : the upstream failed while it answered\n"},
+		{"an error beside a status that says completed", `{"status":"completed","error":{"message":"m"},"output":[]}`, "failed 0 : m\n"},
 		{"cut", `{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[]}`, "stop 3 max_output_tokens\n"},
 		{"without a status", `{"output":[]}`, "stop 1 completed\n"},
 		{"failed", `{"status":"failed","output":[],"error":{"code":"server_error","message":"m"}}`, "failed 500 server_error: m\n"},
@@ -198,7 +264,8 @@ func TestReadAnswer(t *testing.T) {
 			}
 		})
 	}
-	for _, body := range []string{`{}`, `{"output":{}}`, `{"status":"in_progress","output":[]}`, `{"status":"queued","output":[]}`, `{"object":"chat.completion","choices":[]}`} {
+	for _, body := range []string{`{}`, `{"output":{}}`, `{"status":"in_progress","output":[]}`, `{"status":"queued","output":[]}`, `{"object":"chat.completion","choices":[]}`,
+		`{"status":"paused","output":[]}`, `{"output":[{"type":"function_call","call_id":"c","arguments":"{}"}]}`} {
 		if _, err := (responses{}).ReadAnswer([]byte(body), options("content")); err == nil {
 			t.Errorf("%s is no answer", body)
 		}

@@ -137,7 +137,7 @@ func appendUsage(dst []byte, u canon.Usage) []byte {
 	dst = append(dst, `,"output_tokens_details":{"reasoning_tokens":`...)
 	dst = strconv.AppendInt(dst, max(u.Reasoning, 0), 10)
 	dst = append(dst, `},"total_tokens":`...)
-	dst = strconv.AppendInt(dst, max(u.Prompt, 0)+max(u.Completion, 0), 10)
+	dst = strconv.AppendInt(dst, u.InAll(), 10)
 	return append(dst, '}')
 }
 

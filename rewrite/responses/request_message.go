@@ -85,6 +85,9 @@ func (r *callReader) said(m *members, path string) error {
 	rest := m.rest()
 	if first < len(turn.Parts) {
 		p := &turn.Parts[first]
+		for i := range rest {
+			rest[i].Path = path
+		}
 		p.Extra = append(p.Extra, rest...)
 		return nil
 	}

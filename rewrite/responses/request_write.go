@@ -62,7 +62,7 @@ func (w *callWriter) extra(list []canon.Member, path string) {
 		if w.own {
 			w.member(e.Name, e.Value)
 		} else {
-			w.lose(inside(path, string(jsonx.Unquoted(e.Name))), canon.NotKnown)
+			w.lose(inside(e.In(path), string(jsonx.Unquoted(e.Name))), canon.NotKnown)
 		}
 	}
 }

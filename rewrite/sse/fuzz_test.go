@@ -22,6 +22,7 @@ func reference(in []byte, most int) (r result) {
 	r.safe = int64(i)
 	var e event
 	open := false
+	last := 0 // where the last line ended; an LF behind a CR does not count, since it may come later
 	finish := func(stop, end int) {
 		e.end = int64(end)
 		if e.oversized = int64(stop)-e.start > int64(most); e.oversized {
@@ -48,6 +49,7 @@ func reference(in []byte, most int) (r result) {
 				i++
 			}
 		}
+		last = stop
 		switch {
 		case line == "":
 			if open {
@@ -81,7 +83,7 @@ func reference(in []byte, most int) (r result) {
 		}
 	}
 	if open {
-		finish(len(in), len(in))
+		finish(last, len(in))
 	}
 	return r
 }

@@ -177,3 +177,31 @@ func TestPolicyInTheUpstreamsOwnDialect(t *testing.T) {
 		})
 	}
 }
+
+// The list of models is for all: neither a client that leaves while it is asked for nor one that may not list models takes it from the others.
+func TestMaxTokensWhateverTheFirstClientDoes(t *testing.T) {
+	listed := make(chan struct{})
+	u := newUpstream(t, func(k *call) {
+		switch {
+		case k.Method == "GET" && k.Header.Get("Authorization") == "Bearer nobody":
+			k.reply(401, "application/json", `{"error":"Unauthorized"}`)
+		case k.Method == "GET":
+			await(listed)
+			k.reply(200, "application/json", `{"object":"list","data":[{"id":"m","max_model_len":64}]}`)
+		default:
+			k.reply(200, "application/json", chatSample().unary)
+		}
+	})
+	r := start(t, u.url(), chatOnly, func(cfg *Config) { cfg.Rewrite = rewrite.DefaultPolicy() })
+	const ask = `{"model":"m","max_tokens":32000,"messages":[{"role":"user","content":"hi"}]}`
+	r.exchange("/ng-rollout/a/v1/messages", ask, "X-Api-Key", "nobody")
+	u.next() // its list
+	u.next() // its call
+	w := dial(t, r.addr)
+	w.ask("POST", "/ng-rollout/b/v1/messages", ask)
+	u.next()
+	w.conn.Close()
+	close(listed)
+	r.exchange("/ng-rollout/c/v1/messages", ask)
+	r.record("c").expect(t, "rolltap.upstream.request.max_tokens", 64)
+}

@@ -40,6 +40,7 @@ var arrows = map[string]arrow{
 	"rewrite/dialect":   {[]string{"rewrite/canon", jsonx}, nil},
 	"rewrite/canon":     {}, // std only
 	"rewrite/fold":      {[]string{jsonx}, nil},
+	"rewrite/lineage":   {[]string{jsonx}, nil}, // hashes and decides; whoever keeps the calls is a function to it
 	"rewrite/sse":       {}, // framing knows no JSON
 
 	"rewrite/dialecttest": {[]string{"rewrite/dialect", "rewrite/canon", "rewrite/sse", jsonx}, nil}, // a kit like testing/slogtest

@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// Clear removes what the store holds of a rollout, before another attempt is made under the same id: data, marker and
-// damaged lines, under the lock of the data file, and returns when that is durable. What is missing is fine. A writer that
+// Clear removes what the store holds of a rollout, before another attempt is made under the same id: data, marker, seal
+// and damaged lines, under the lock of the data file, and returns when that is durable. What is missing is fine. A writer that
 // waits for the lock finds that its file has no name any more and makes a new one. ctx bounds the wait for the lock.
 func Clear(ctx context.Context, dir, rollout string) error {
 	if !ValidID(rollout) {
@@ -24,7 +24,7 @@ func Clear(ctx context.Context, dir, rollout string) error {
 	}
 	removed := false
 	// The data file goes last: while it is there the rollout is visibly not cleared, and its lock keeps writers out.
-	for _, path := range []string{markerPath(dir, rollout), damagedPath(dir, rollout), dataPath(dir, rollout)} {
+	for _, path := range []string{markerPath(dir, rollout), damagedPath(dir, rollout), sealPath(dir, rollout), dataPath(dir, rollout)} {
 		if f == nil && path == dataPath(dir, rollout) {
 			break // one that appeared meanwhile is somebody's new attempt
 		}

@@ -39,6 +39,7 @@
 //   - A line never becomes longer than MaxLine. A text takes at most five quarters of its copy's Max, or 16 MiB where that is
 //     more, escapes counted: what is behind is cut off between two characters. All members together are bounded, too, text
 //     first. Whatever was cut, by the copy or by the line, is named in rolltap.truncated.
+//   - rolltap.tokens is there only where tokens were asked for; see package training, which keeps them.
 //   - rolltap.writer and rolltap.seq: a writer is one unbroken memory of a rollout, six random characters made by Open. seq
 //     counts up by one from 1 under it, in the order of the lines, so a gap proves a lost record. A store remembers its last
 //     16,384 idle rollouts; once it has had to forget one, rollouts that it meets anew get the writer with "-" and a number

@@ -273,7 +273,12 @@ func (e *encoder) ours() {
 		}
 		e.str(name)
 	}
-	e.raw(`]}`)
+	e.raw(`]`)
+	if len(r.Tokens) > 0 {
+		e.raw(`,"tokens":`)
+		e.b = append(e.b, r.Tokens...)
+	}
+	e.raw(`}`)
 }
 
 func (e *encoder) upstream(u *Upstream) {

@@ -25,6 +25,9 @@ func TestMain(m *testing.M) {
 		child(dir)
 		os.Exit(0)
 	}
+	if dir := os.Getenv("CAPTURE_TEST_PRESENT"); dir != "" {
+		present(dir)
+	}
 	goleak.VerifyTestMain(m)
 }
 

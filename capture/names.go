@@ -11,6 +11,7 @@ const (
 	dataSuffix    = ".capture.jsonl"
 	markerSuffix  = ".capture.incomplete"
 	damagedSuffix = ".capture.damaged"
+	sealSuffix    = ".capture.sealed"
 
 	fileMode = 0o640
 	dirMode  = 0o750
@@ -38,6 +39,7 @@ func ValidID(id string) bool {
 func dataPath(dir, id string) string    { return filepath.Join(dir, id+dataSuffix) }
 func markerPath(dir, id string) string  { return filepath.Join(dir, id+markerSuffix) }
 func damagedPath(dir, id string) string { return filepath.Join(dir, id+damagedSuffix) }
+func sealPath(dir, id string) string    { return filepath.Join(dir, id+sealSuffix) }
 
 // Rollouts returns the sorted ids that have a data file or a marker in dir. Files that are not of a store are ignored.
 func Rollouts(dir string) ([]string, error) {

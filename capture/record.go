@@ -52,6 +52,9 @@ type Record struct {
 	Usage               *Usage    // nil, or nothing known, is null
 	Client              Client
 
+	// Tokens is what token capture has to say of the call, a JSON object; nil leaves the member out.
+	Tokens []byte
+
 	RequestBytes, ResponseBytes int64
 	// Truncated names cut copies beside those that Request and Response know of themselves: "upstream.request" and such.
 	Truncated []string

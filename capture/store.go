@@ -98,6 +98,8 @@ type Store struct {
 	kept   *keeper
 	marks  marker
 
+	presence presence
+
 	journal *journal // nil unless under DurabilityJournal
 	lazy    *lazy    // nil unless under DurabilityAsync
 
@@ -143,6 +145,7 @@ func open(o Options, fsys files) (*Store, error) {
 	s.dir.sync = func() error { return fsys.syncDir(dir) }
 	s.rollouts = newRolloutSet(newWriter(), s.o.Idle)
 	s.marks.init(s)
+	s.presence.dir = dir
 	s.openJournal()
 	return s, nil
 }
@@ -267,6 +270,7 @@ func (s *Store) Close(ctx context.Context) error {
 	s.marks.close()
 	s.kept.close()
 
+	s.presence.close()
 	defer s.abandon(ErrClosed)
 	joined := make(chan struct{})
 	go func() { s.wg.Wait(); close(joined) }()

@@ -17,6 +17,18 @@ const (
 	digits      = "0123456789abcdef"
 )
 
+// AppendStrings appends a JSON array of strings.
+func AppendStrings(dst []byte, list []string) []byte {
+	dst = append(dst, '[')
+	for i, s := range list {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = AppendString(dst, s)
+	}
+	return append(dst, ']')
+}
+
 // AppendString appends s as a JSON string with its quotes.
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')

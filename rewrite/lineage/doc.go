@@ -7,7 +7,8 @@
 //   - the fingerprint is a hash over the turns that the model wrote, and the key of the search;
 //   - the context digest is a hash over all turns of a request, and the proof: a candidate counts only if it equals that of as many
 //     first turns of the new request;
-//   - the token digest is a hash over a sequence of token ids. A reader holds the first ids of the child's prompt against it.
+//   - the token digest is a hash over a sequence of token ids; package tokendigest makes it. A reader holds the first ids of the child's
+//     prompt against it.
 //
 // All three are the hashes of NeMo Gym's token capture, byte for byte: fingerprint version 2, digest version 1 (capture.md 5.9). They
 // are made from the request as the client sent it, in whichever dialect.

@@ -1,0 +1,91 @@
+package training
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const (
+	dataSuffix    = ".tokens.jsonl"
+	stateSuffix   = ".tokens.state.json"
+	intentsSuffix = ".tokens.intents"
+	markerSuffix  = ".tokens.incomplete"
+	lockSuffix    = ".tokens.lock"
+
+	fileMode = 0o640
+	dirMode  = 0o750
+
+	maxIDLen   = 200 // with the longest suffix it stays below the 255 bytes that file systems allow
+	maxCallLen = 256
+)
+
+// ValidID reports whether id may name a rollout: [A-Za-z0-9][A-Za-z0-9._-]{0,199}, as everywhere in the store.
+func ValidID(id string) bool {
+	if id == "" || len(id) > maxIDLen {
+		return false
+	}
+	for i := range len(id) {
+		switch c := id[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
+		case i > 0 && (c == '.' || c == '_' || c == '-'):
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// ValidCall reports whether id may name a call: 1 to 256 printable ASCII characters without a space, because an intent is a
+// line whose ends readers strip.
+func ValidCall(id string) bool {
+	for i := range len(id) {
+		if id[i] <= ' ' || id[i] > '~' {
+			return false
+		}
+	}
+	return id != "" && len(id) <= maxCallLen
+}
+
+func dataPath(dir, id string) string    { return filepath.Join(dir, id+dataSuffix) }
+func statePath(dir, id string) string   { return filepath.Join(dir, id+stateSuffix) }
+func intentsPath(dir, id string) string { return filepath.Join(dir, id+intentsSuffix) }
+func markerPath(dir, id string) string  { return filepath.Join(dir, id+markerSuffix) }
+func lockPath(dir, id string) string    { return filepath.Join(dir, id+lockSuffix) }
+
+// Exists tells whether dir has anything of the rollout but a lock.
+func Exists(dir, id string) bool {
+	if !ValidID(id) {
+		return false
+	}
+	for _, path := range [...]string{dataPath(dir, id), statePath(dir, id), intentsPath(dir, id), markerPath(dir, id)} {
+		if _, err := os.Lstat(path); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Rollouts returns the sorted ids that have entries, intents, a state or a marker in dir; a lock alone is none.
+func Rollouts(dir string) ([]string, error) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(-1)
+	if err != nil {
+		return nil, err
+	}
+	ids := names[:0]
+	for _, name := range names {
+		for _, suffix := range [...]string{dataSuffix, stateSuffix, intentsSuffix, markerSuffix} {
+			if id, ok := strings.CutSuffix(name, suffix); ok && ValidID(id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}

@@ -1,0 +1,109 @@
+package training
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Appended is what was just written behind the end of a file whose rollout's lock is held.
+type Appended struct {
+	Rollout string
+	File    syscall.Conn // a descriptor of the file; it is valid until Secure returns
+	Path    string
+	Offset  int64  // where it begins
+	Data    []byte // nil when it was more than one write; valid until Secure returns
+	Lines   int
+	// New: the file's name, and what came before Offset, may not be durable yet.
+	New bool
+	// Sync makes all of the file's content durable. It is called at most once.
+	Sync func() error
+}
+
+// Secure makes everything durable that was appended in one batch: one or two files of one rollout. nil promises that all of it would
+// survive a power cut, the names of new files included; after an error nothing of it is acknowledged, it is cut off again,
+// and the files are opened anew for the next batch. It is called with the lock of the one rollout held, from any number of
+// goroutines, and what it waits for keeps no other rollout waiting.
+//
+// A withdrawn intent is blanked where it stands, without a call of Secure. Whoever writes appended bytes once more after a
+// power cut may bring it back; then the rollout is masked needlessly and never wrongly.
+type Secure func([]Appended) error
+
+// syncFiles is the Secure that syncs the files themselves.
+func (s *Store) syncFiles(ws []Appended) error {
+	if len(ws) == 1 {
+		return s.syncOne(ws[0])
+	}
+	errs := make([]error, len(ws))
+	var wg sync.WaitGroup
+	for i, w := range ws {
+		wg.Go(func() { errs[i] = s.syncOne(w) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func (s *Store) syncOne(w Appended) error {
+	if !w.New {
+		return datasync(w.File)
+	}
+	if err := w.Sync(); err != nil {
+		return err
+	}
+	return s.dir.wait()
+}
+
+// runSecure calls Secure, not too often at the same time.
+func (s *Store) runSecure(ws []Appended) error {
+	select {
+	case s.syncs <- struct{}{}:
+	case <-s.quit.Done():
+		return context.Cause(s.quit)
+	}
+	defer func() { <-s.syncs }()
+	began := time.Now()
+	err := s.secure(ws)
+	if f := s.o.Observe.Sync; f != nil {
+		f(time.Since(began))
+	}
+	return err
+}
+
+// dirSync makes directory entries durable for many callers at once: one sync serves all who asked before it began.
+type dirSync struct {
+	sync func() error
+
+	run  sync.Mutex // held while a sync runs
+	mu   sync.Mutex // guards next; never held across a system call
+	next *dirWait   // those whose sync has not begun, nil for none
+}
+
+type dirWait struct {
+	done chan struct{}
+	err  error // valid when done is closed
+}
+
+func (d *dirSync) wait() error {
+	d.mu.Lock()
+	w := d.next
+	first := w == nil
+	if first {
+		w = &dirWait{done: make(chan struct{})}
+		d.next = w
+	}
+	d.mu.Unlock()
+	if !first {
+		<-w.done
+		return w.err
+	}
+	d.run.Lock()
+	defer d.run.Unlock()
+	d.mu.Lock()
+	d.next = nil // whoever comes from here on may have come too late for this sync
+	d.mu.Unlock()
+	w.err = d.sync()
+	close(w.done)
+	return w.err
+}

@@ -281,6 +281,7 @@ func (p *program) startSidecar(o cli.SidecarOptions) (*cli.Sidecar, error) {
 	cfg := proxy.Config(defaults)
 	cfg.Rewrite = rewrite.DefaultPolicy()
 	cfg.Listen, cfg.AdminListen, cfg.Upstream, cfg.Store = "127.0.0.1:0", "", o.Upstream, o.Store
+	cfg.TokenCapture, cfg.LogprobsMode = "auto", "raw"
 	server, err := proxy.Open(cfg, proxy.Deps{Log: p.logger("auto", "warn"), Version: p.build.Version, Commit: p.build.Commit})
 	if err != nil {
 		return nil, err

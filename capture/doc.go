@@ -13,6 +13,10 @@
 //	<id>.capture.jsonl       the records, one JSON object a line, in the order in which they became durable
 //	<id>.capture.incomplete  the rollout lacks a record: lines {"call_id","at","stage","error"}; readers ask only whether it exists
 //	<id>.capture.damaged     lines that Repair moved out of the data file, as they were
+//	<id>.capture.sealed      no further call belongs to the rollout; readers ask only whether it exists
+//
+// Beside them lie the token files of package training. .open is held open by every process that has calls in flight: a locked byte stands
+// for a rollout, and a file that nobody locks means nothing.
 //
 // Under DurabilityJournal there is one folder more while there is load. A store at rest, or closed, has none of it:
 //

@@ -69,6 +69,26 @@
 //		gauge, bytes. Free space of the store's file system, read when it is
 //		scraped. Absent while it is unknown or there is no store.
 //
+// # Token capture
+//
+//	rolltap_token_calls_total{result}
+//		counter. One for each call under token capture that was begun: ok when
+//		its ids and log probabilities are in the store, else why not, as in
+//		the record: no_token_ids, no_prompt_ids, no_logprobs,
+//		logprobs_mismatch, count_mismatch, invalid_ids, invalid_logprobs,
+//		several_choices, conflicting_sources, truncated, hidden_reasoning,
+//		too_large, unreadable, upstream_error, context_overflow, client_gone,
+//		not_asked, store. Each of them masks the rollout; failed does not: a
+//		call that left no answer which a later prompt could hold.
+//	rolltap_captured_tokens_total
+//		counter, tokens. Generated ones that are in the store.
+//	rolltap_trainable_tokens_total
+//		counter, tokens. Those of them whose call is the first of its
+//		conversation or continues a known one.
+//	rolltap_token_unseen_requests_total
+//		counter. Requests under the training prefix that were no model calls
+//		and may have generated what nobody captured: each marks its rollout.
+//
 // # Program
 //
 //	rolltap_build_info{version,commit,go_version}

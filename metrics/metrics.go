@@ -30,7 +30,9 @@ type Metrics struct {
 	interChunk, overhead prometheus.Histogram
 	prompt, generation   prometheus.Histogram
 
-	finish, losses, keepalives, uncaptured, records family
+	finish, losses, keepalives, uncaptured, records, tokens family
+
+	captured, trainable, sideMarks prometheus.Counter
 
 	commit, fsync, batch, lockWait prometheus.Histogram
 	bytes, incomplete              prometheus.Counter
@@ -92,6 +94,11 @@ func New(b Build) *Metrics {
 	m.keepalives = newFamily(r, "keepalives_total", "Keep-alives sent into silent streams.", "dialect", dialectWords)
 	m.uncaptured = newFamily(r, "uncaptured_requests_total", "Model calls for which no record was possible.", "reason", uncapturedWords)
 	m.records = newFamily(r, "capture_records_total", "Records by what became of them.", "result", resultWords)
+
+	m.tokens = newFamily(r, "token_calls_total", "Calls under token capture, by whether their token ids were kept, and why not.", "result", tokenWords)
+	m.captured = counter("captured_tokens_total", "Generated tokens that were kept with their log probabilities.")
+	m.trainable = counter("trainable_tokens_total", "Those of them whose call is the first of its conversation or follows a known one.")
+	m.sideMarks = counter("token_unseen_requests_total", "Requests under the training prefix that may have generated what nobody captured.")
 
 	m.commit = histogram("capture_commit_seconds", "Time to make one batch of records durable.", ownBuckets)
 	m.fsync = histogram("capture_fsync_seconds", "Time of one sync of a data file or of the journal.", ownBuckets)
@@ -188,6 +195,21 @@ func (m *Metrics) Uncaptured(reason string) { m.uncaptured.inc(reason) }
 
 // CaptureRecord counts what became of one record: ok, late or lost.
 func (m *Metrics) CaptureRecord(result string) { m.records.inc(result) }
+
+// TokenCall counts a call under token capture: its result, and what it generated when its tokens were kept.
+func (m *Metrics) TokenCall(result string, generated int64, trainable bool) {
+	m.tokens.inc(result)
+	if generated <= 0 {
+		return
+	}
+	m.captured.Add(float64(generated))
+	if trainable {
+		m.trainable.Add(float64(generated))
+	}
+}
+
+// TokenUnseen counts a request under the training prefix that may have generated what nobody captured.
+func (m *Metrics) TokenUnseen() { m.sideMarks.Inc() }
 
 // CaptureBatch counts one batch that became durable: its records, the bytes
 // written and the time from the lock on.

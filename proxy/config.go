@@ -63,6 +63,12 @@ type Config struct {
 	CaptureDeadline time.Duration `default:"5s" help:"Longest the end of an answer waits for durability."`
 	// Durability says what a record rests on when the end of its answer is released: journal, file or async.
 	Durability string `default:"journal" help:"What a record rests on: journal (its file or, under load, one journal for all rollouts is synced), file (always its file), async (its file is synced within a second after)."`
+	// TokenCapture says whose token ids and log probabilities are kept: off, auto (paths with /training-token-capture) or always.
+	TokenCapture string `default:"off" help:"Keep exact token ids and log probabilities: off, auto (paths with /training-token-capture), always."`
+	// LogprobsMode is what the engine's log probabilities are, raw or processed: it does not tell. Empty: unknown.
+	LogprobsMode string `help:"What the engine's log probabilities are, raw or processed (its --logprobs-mode); empty: unknown, and the records say so."`
+	// SideRequests are further requests whose answers no later prompt can hold, each "METHOD /path".
+	SideRequests []string `help:"Further requests (METHOD /path) whose answers no later prompt can hold: under the training prefix they do not mark their rollout."`
 	// CaptureRaw says when raw bodies are kept beside parsed ones: auto, always, never.
 	CaptureRaw string `default:"auto" help:"Keep raw bodies: auto (streams and what is no JSON object), always, never."`
 	// CaptureMaxBytes is the longest copy of one body in a record.
@@ -91,6 +97,13 @@ const (
 	CaptureBestEffort = "best-effort"
 	CaptureRequired   = "required"
 	CaptureOff        = "off"
+)
+
+// Settings of token-capture.
+const (
+	tokenCaptureOff    = "off"
+	tokenCaptureAuto   = "auto"
+	tokenCaptureAlways = "always"
 )
 
 // minSealKey is the shortest key that reasoning is sealed with, in bytes.
@@ -227,6 +240,7 @@ func (c *Config) Validate() error {
 	}
 	oneOf("capture", c.Capture, CaptureBestEffort, CaptureRequired, CaptureOff)
 	oneOf("durability", c.Durability, string(capture.DurabilityJournal), string(capture.DurabilityFile), string(capture.DurabilityAsync))
+	c.validateTokens(bad, oneOf)
 	oneOf("capture-raw", c.CaptureRaw, "auto", "always", "never")
 	if c.Capture != CaptureOff && c.Store == "" {
 		bad("store", "a folder is needed unless --capture is off")
@@ -264,6 +278,28 @@ func (c *Config) Validate() error {
 		bad("debug", "the admin address %s is not loopback: profiles would be open to everybody; set --api-token-file or a loopback --admin-listen", c.AdminListen)
 	}
 	return errors.Join(errs...)
+}
+
+// validateTokens looks at the settings of token capture.
+func (c *Config) validateTokens(bad func(setting, format string, args ...any), oneOf func(setting, value string, words ...string)) {
+	oneOf("token-capture", c.TokenCapture, tokenCaptureOff, tokenCaptureAuto, tokenCaptureAlways)
+	if c.LogprobsMode != "" {
+		oneOf("logprobs-mode", c.LogprobsMode, "raw", "processed")
+	}
+	for _, r := range c.SideRequests {
+		if _, _, err := parseSideRequest(r); err != nil {
+			bad("side-requests", "%q: %w", r, err)
+		}
+	}
+	if c.TokenCapture != tokenCaptureAuto && c.TokenCapture != tokenCaptureAlways {
+		return
+	}
+	if c.Capture == CaptureOff {
+		bad("token-capture", "tokens are joined to records: with --capture off there are none")
+	}
+	if !slices.Contains(c.UpstreamDialects, string(canon.Chat)) {
+		bad("token-capture", "only a chat upstream tells token ids, and --upstream-dialects does not name it")
+	}
 }
 
 // upstreamModel is the model that the upstream is asked for when a client asks for one; "" leaves it.

@@ -61,6 +61,47 @@ func newDecoder(coding string, r io.Reader) (io.ReadCloser, error) {
 	return nil, fmt.Errorf("%w %q", errCoding, coding)
 }
 
+// plain takes a content coding that the upstream was not asked for off an answer that has to be read on its way, and reports whether its body
+// is one without.
+func (x *exchange) plain(res *http.Response) bool {
+	if x.coding == "" {
+		return true
+	}
+	if x.taught == nil || !decodable(x.coding) {
+		return false
+	}
+	res.Body = &plainBodyOnRead{src: res.Body, coding: x.coding}
+	res.ContentLength = -1
+	res.Header.Del("Content-Length")
+	res.Header.Del("Content-Encoding")
+	x.coding = ""
+	return true
+}
+
+// plainBodyOnRead decodes a body. The head of the coding is read with the first read, since who answers is not to wait for it.
+type plainBodyOnRead struct {
+	src    io.ReadCloser
+	coding string
+	d      io.ReadCloser
+}
+
+func (b *plainBodyOnRead) Read(p []byte) (int, error) {
+	if b.d == nil {
+		var err error
+		if b.d, err = newDecoder(b.coding, b.src); err != nil {
+			return 0, err
+		}
+	}
+	return b.d.Read(p)
+}
+
+func (b *plainBodyOnRead) Close() error {
+	if b.d != nil {
+		b.d.Close() // it says nothing that a read has not said
+	}
+	return b.src.Close()
+}
+
 // decodeCopy is the decoded form of an encoded copy. What cannot be decoded is kept as it is: the record then has its
 // text. The result never holds more than the options allow, however small a bomb was.
 func decodeCopy(c *capture.Copy, coding string, o capture.CopyOptions) *capture.Copy {

@@ -52,6 +52,9 @@ type exchange struct {
 	plan    rewrite.Plan
 	dialect dialect.Dialect // nil when the path names none
 	callID  string          // of a call that is recorded, else empty
+	leave   func()          // the call is in flight no more; nil: nobody was told
+	sealed  bool            // no call of its rollout is served
+	unseen  bool            // no model call, and it has marked its rollout
 	tokens  []string        // of this proxy, one of which let the client in; nil: nobody is asked
 
 	held         bool    // the whole request body is in request
@@ -87,11 +90,12 @@ type exchange struct {
 	translated   *translated          // its round trip
 	sent         []byte               // the request as the upstream got it, where that is not as it came
 	spliceLosses canon.Losses
-	spliced      bool             // sent is the client's request with some members replaced
-	renamer      *rewrite.Renamer // the client sees another model's name than the upstream says; nil: it does not
-	lateStatus   int              // the error status of an upstream whose client was kept alive with a good one; 0: none
-	servedModel  string           // what the upstream was asked for instead of the client's model, where that is known to differ
-	trouble      situation        // what went wrong with the translated answer, once the client's end of it is known
+	spliced      bool      // sent is the client's request with some members replaced
+	editors      []editor  // of the upstream's answer where its dialect is the client's; none: it passes as it is
+	taught       *taught   // what is kept of its tokens; nil: none are asked for
+	lateStatus   int       // the error status of an upstream whose client was kept alive with a good one; 0: none
+	servedModel  string    // what the upstream was asked for instead of the client's model, where that is known to differ
+	trouble      situation // what went wrong with the translated answer, once the client's end of it is known
 
 	situation situation
 	summary   dialect.Summary
@@ -124,6 +128,9 @@ func (x *exchange) upstreamPath() string {
 
 // upstreamDialect is the dialect spoken at the upstream.
 func (x *exchange) upstreamDialect() canon.Dialect {
+	if x.taught != nil {
+		return canon.Chat // no other has token ids
+	}
 	if x.dialect != nil && slices.Contains(x.h.dialects, x.dialect.Name()) {
 		return x.dialect.Name()
 	}
@@ -146,6 +153,13 @@ func (x *exchange) run() {
 		return
 	}
 	switch {
+	case x.sealed:
+		if err := x.takeBody(); err != nil {
+			x.badUpload(err)
+			return
+		}
+		x.refuse(http.StatusConflict, codeSealed, "the rollout is sealed: no further call belongs to it")
+		return
 	case x.plan == rewrite.Translate && x.route.Endpoint == rewrite.CountTokens:
 		x.countTokens()
 		return
@@ -156,7 +170,7 @@ func (x *exchange) run() {
 		if !x.translateRequest() {
 			return
 		}
-	case x.plan == rewrite.PassThrough && x.h.reshapes():
+	case x.plan == rewrite.PassThrough && (x.taught != nil || x.h.reshapes()):
 		if !x.spliceRequest() {
 			return
 		}
@@ -253,6 +267,7 @@ func (x *exchange) modifyResponse(res *http.Response) error {
 		}
 		return nil // the body is a connection from here on
 	case !x.model():
+		x.sawAside(res.StatusCode)
 		res.Body = &watchedBody{ReadCloser: res.Body, watch: &x.watch}
 		return nil
 	}
@@ -260,8 +275,8 @@ func (x *exchange) modifyResponse(res *http.Response) error {
 		res.Header.Set(headerCallID, x.callID)
 	}
 	x.coding = contentCoding(res.Header)
-	if x.renamer != nil && x.coding == "" {
-		x.rename(res)
+	if len(x.editors) > 0 && x.plain(res) {
+		x.edit(res)
 	}
 	x.streamed = isEventStream(res.Header)
 	o := x.h.copyOptions

@@ -130,5 +130,7 @@ const (
 	codeUnauthorized        = "unauthorized"
 	codeUpgradeRequired     = "upgrade_required"
 	codeInvalidRolloutID    = "invalid_rollout_id"
+	codeSealed              = "sealed"
+	codeStoreUnavailable    = "store_unavailable"
 	codeInternal            = "internal"
 )

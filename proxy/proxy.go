@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"rolltap/capture"
+	"rolltap/capture/training"
 	"rolltap/metrics"
 	"rolltap/rewrite"
 	"rolltap/rewrite/canon"
@@ -46,7 +47,10 @@ type Handler struct {
 	small       *bufferPool // of pumps: a translated stream holds two as long as it lasts
 	copyOptions capture.CopyOptions
 	rawPolicy   capture.RawPolicy
-	tokens      *tokenFile // nil: nobody is asked
+	tokens      *tokenFile      // nil: nobody is asked
+	training    *training.Store // nil: no tokens are captured
+	weights     weights
+	side        sideRequests
 	inFlight    atomic.Int64
 
 	uploadSilence time.Duration // the longest that a client may stop sending inside its request body
@@ -119,9 +123,26 @@ func (x *exchange) accept() bool {
 			x.h.metrics.Uncaptured("capture_off")
 		default:
 			x.callID = newCallID()
+			x.enter()
+			if x.h.training != nil && x.wantsTokens() {
+				x.taught = new(taught)
+				x.plan = rewrite.NewPlan(r.Method, x.route, []canon.Dialect{canon.Chat})
+			}
 		}
 	}
 	return true
+}
+
+// enter says that a call of the rollout is in flight, until finish, and then looks whether it is sealed, in this order: whoever seals a
+// rollout and waits until nothing is in flight then misses no call.
+func (x *exchange) enter() {
+	var err error
+	if x.leave, err = x.h.store.Enter(x.route.Rollout); err != nil {
+		x.h.log.Warn("other processes cannot see that a call is in flight", zap.String("rollout", x.route.Rollout), zap.Error(err))
+	}
+	if x.sealed, err = capture.Sealed(x.h.cfg.Store, x.route.Rollout); err != nil {
+		x.h.log.Warn("a seal cannot be looked for", zap.String("rollout", x.route.Rollout), zap.Error(err))
+	}
 }
 
 // reject refuses a request that leaves no record.
@@ -241,6 +262,12 @@ func (x *exchange) finish() {
 		}
 		x.upload.stop(linger)
 	}
+	if !x.call() {
+		x.sawAside(x.upstreamStatus)
+	}
+	if x.leave != nil {
+		x.leave()
+	}
 	x.report()
 	x.h.inFlight.Add(-1)
 	x.h.metrics.InFlight(-1)
@@ -287,6 +314,7 @@ func (x *exchange) answerPanic() (answered bool) {
 func (x *exchange) report() {
 	took := x.elapsed()
 	if x.call() {
+		x.countTokenCall()
 		e := metrics.Exchange{
 			Dialect: string(x.dialect.Name()), Outcome: x.ending.outcome, Duration: took, TTFT: x.ttft(), Overhead: x.overhead(),
 			Stream: x.streamed, PromptTokens: x.summary.Usage.Prompt, GenerationTokens: x.summary.Usage.Completion, Finish: x.summary.Finish,
@@ -380,13 +408,13 @@ func brokenOff(err error) bool {
 }
 
 // newHandler makes the handler of a validated configuration. The store may be nil only when capture is off.
-func newHandler(cfg Config, log *zap.Logger, m *metrics.Metrics, store *capture.Store) (*Handler, error) {
+func newHandler(cfg Config, log *zap.Logger, m *metrics.Metrics, store *capture.Store, tokens *training.Store) (*Handler, error) {
 	root, err := parseUpstream(cfg.Upstream)
 	if err != nil {
 		return nil, err
 	}
 	h := &Handler{
-		cfg: cfg, log: log, metrics: m, store: store, upstream: root,
+		cfg: cfg, log: log, metrics: m, store: store, training: tokens, side: newSideRequests(cfg.SideRequests), upstream: root,
 		transport: newTransport(cfg.UpstreamConnIdle),
 		buffers:   newBufferPool(32 << 10), small: newBufferPool(8 << 10),
 		rawPolicy: capture.RawPolicy(cfg.CaptureRaw), uploadSilence: uploadSilence,

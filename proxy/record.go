@@ -30,12 +30,15 @@ func (x *exchange) commit(s situation) error {
 		x.release()
 		return nil
 	}
+	entry := x.settleTokens()
 	r := x.record()
 	x.settled = true // not before: what has panicked so far is tried once more, without looking into the bodies
 	// The client's context may be over already; the record's wait is its own.
 	ctx, cancel := context.WithTimeout(context.Background(), x.h.cfg.CaptureDeadline)
 	defer cancel()
+	kept := x.keepTokens(ctx, entry)
 	err := x.h.store.Append(ctx, r)
+	x.tokensKept(kept)
 	if err == nil || x.h.cfg.Capture != CaptureRequired {
 		return nil
 	}
@@ -119,7 +122,7 @@ func (x *exchange) record() *capture.Record {
 		if model == "" {
 			model = asked
 		}
-		if x.renamer != nil { // what was observed has the client's name
+		if x.servedModel != "" { // what was observed has the client's name
 			model = x.servedModel
 		}
 		r.Upstream = &capture.Upstream{Dialect: string(x.upstreamDialect()), Path: x.upstreamPath(), Status: x.upstreamStatus, Model: model}
@@ -136,6 +139,9 @@ func (x *exchange) record() *capture.Record {
 	}
 	if x.gate != nil && x.gate.decoded != nil && x.gate.decoded.blind {
 		r.Truncated = append(r.Truncated, "response") // what could not be decoded is missing
+	}
+	if x.taught != nil && x.taught.result != "" {
+		r.Tokens = x.appendTokenFacts(nil)
 	}
 	x.request, x.response = nil, nil
 	return r

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"rolltap/capture"
+	"rolltap/capture/training"
 	"rolltap/metrics"
 )
 
@@ -44,6 +45,7 @@ type Server struct {
 	log     *zap.Logger
 	handler *Handler
 	store   *capture.Store
+	tokens  *training.Store
 	health  *health
 
 	proxy   *http.Server
@@ -69,6 +71,10 @@ func Open(cfg Config, deps Deps) (*Server, error) {
 		}
 		s.store = store
 		m.StoreFree(store.FreeBytes)
+		if s.tokens, err = newTraining(&cfg, deps.Log); err != nil {
+			s.Close()
+			return nil, fmt.Errorf("%w: %w", ErrStore, err)
+		}
 	}
 	s.base, s.cut = context.WithCancelCause(context.Background())
 	if err := s.open(deps, m); err != nil {
@@ -80,7 +86,7 @@ func Open(cfg Config, deps Deps) (*Server, error) {
 
 func (s *Server) open(deps Deps, m *metrics.Metrics) error {
 	var err error
-	if s.handler, err = newHandler(s.cfg, s.log, m, s.store); err != nil {
+	if s.handler, err = newHandler(s.cfg, s.log, m, s.store, s.tokens); err != nil {
 		return err
 	}
 	ln, err := net.Listen("tcp", s.cfg.Listen)
@@ -186,6 +192,9 @@ func (s *Server) Close() error {
 	if s.store != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), closeGrace)
 		defer cancel()
+		if s.tokens != nil {
+			errs = append(errs, s.tokens.Close(ctx))
+		}
 		errs = append(errs, s.store.Close(ctx))
 	}
 	if s.admin != nil {

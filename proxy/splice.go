@@ -16,15 +16,15 @@ func (h *Handler) reshapes() bool {
 	return h.cfg.Model != "" || len(h.cfg.ModelMap) > 0 || h.cfg.Rewrite.Reshapes()
 }
 
-// spliceRequest replaces the members of a request that settings replace where no dialect is translated; every other byte stays. One in
-// which nothing changes passes through as it came. It reports whether the exchange goes on.
+// spliceRequest replaces the members of a request that settings replace where no dialect is translated, and asks for tokens; every other
+// byte stays. One in which nothing changes passes through as it came. It reports whether the exchange goes on.
 func (x *exchange) spliceRequest() bool {
 	body, ok := x.wholeBody()
 	if !ok {
 		return false
 	}
 	if len(body) == 0 || !jsonx.Valid(body) || jsonx.KindOf(body) != jsonx.KindObject {
-		return true // the upstream has its own words for that
+		return x.beginTokens(nil) // the upstream has its own words for that
 	}
 	name := jsonx.Get(body, "model")
 	asked, _ := jsonx.Text(name)
@@ -34,12 +34,16 @@ func (x *exchange) spliceRequest() bool {
 		x.refuseProblem(err)
 		return false
 	}
+	if sent, ok = x.askTokens(sent); !ok || !x.beginTokens(body) {
+		return false
+	}
 	if bytes.Equal(sent, body) {
 		return true
 	}
 	x.sent, x.spliced = sent, true
 	if model != "" && model != asked && name != nil {
-		x.renamer, x.servedModel = rewrite.NewRenamer(name), model
+		x.servedModel = model
+		x.editors = append(x.editors, rewrite.NewRenamer(name))
 	}
 	return true
 }
@@ -52,50 +56,77 @@ func (x *exchange) losses() []canon.Loss {
 	return x.spliceLosses.List()
 }
 
-// renamed is the body of an answer in which the client sees the model's name that it asked for.
-type renamed struct {
+// editor changes an answer of the client's own dialect in a few places; every other byte stays where it is. Of a stream it appends what may go on
+// now that p has come, and what is left behind its end; of anything else the whole.
+type editor interface {
+	AppendStream(dst, p []byte) []byte
+	AppendRest(dst []byte) []byte
+	AppendWhole(dst, body []byte) []byte
+}
+
+// edited is the body of an answer behind its editors.
+type edited struct {
 	src     io.ReadCloser
-	renamer *rewrite.Renamer
+	editors []editor
 	stream  bool
-	whole   []byte // of an answer that is no stream
-	buf     []byte
-	out     []byte // renamed and not read yet
+	whole   []byte    // of an answer that is no stream
+	buf     []byte    // for reading
+	between [2][]byte // what one editor hands to the next
+	out     []byte    // edited and not read yet
 	err     error
 }
 
-// rename lets the client see the name that it asked for.
-func (x *exchange) rename(res *http.Response) {
-	res.Body = &renamed{src: res.Body, renamer: x.renamer, stream: isEventStream(res.Header), buf: make([]byte, 32<<10)}
+// edit lets the client see what it asked for, and no more.
+func (x *exchange) edit(res *http.Response) {
+	res.Body = &edited{src: res.Body, editors: x.editors, stream: isEventStream(res.Header), buf: make([]byte, 32<<10)}
 	res.ContentLength = -1
 	res.Header.Del("Content-Length")
 }
 
-func (r *renamed) Read(p []byte) (int, error) {
-	for len(r.out) == 0 {
-		if r.err != nil {
-			return 0, r.err
+func (e *edited) Read(p []byte) (int, error) {
+	for len(e.out) == 0 {
+		if e.err != nil {
+			return 0, e.err
 		}
-		n, err := r.src.Read(r.buf)
-		r.err = err
+		n, err := e.src.Read(e.buf)
+		e.err = err
 		switch {
-		case r.stream:
-			if r.out = r.renamer.AppendStream(r.out[:0], r.buf[:n]); err != nil {
-				r.out = r.renamer.AppendRest(r.out)
-			}
-		case len(r.whole)+n > maxAnswer: // no name is worth more memory
-			r.out, r.stream = append(r.whole, r.buf[:n]...), true
-			r.whole = nil
+		case e.stream:
+			e.out = e.some(e.buf[:n], err != nil)
+		case len(e.whole)+n > maxAnswer: // no edit is worth more memory
+			e.out, e.stream = append(e.whole, e.buf[:n]...), true
+			e.whole, e.editors = nil, nil
 		default:
-			if r.whole = append(r.whole, r.buf[:n]...); errors.Is(err, io.EOF) {
-				r.out = r.renamer.AppendWhole(nil, r.whole)
+			if e.whole = append(e.whole, e.buf[:n]...); errors.Is(err, io.EOF) {
+				e.out = e.all()
 			} else if err != nil {
-				r.out = r.whole
+				e.out = e.whole
 			}
 		}
 	}
-	n := copy(p, r.out)
-	r.out = r.out[n:]
+	n := copy(p, e.out)
+	e.out = e.out[n:]
 	return n, nil
 }
 
-func (r *renamed) Close() error { return r.src.Close() }
+// some is what may go on of a stream.
+func (e *edited) some(p []byte, last bool) []byte {
+	for i, ed := range e.editors {
+		out := ed.AppendStream(e.between[i%2][:0], p)
+		if last {
+			out = ed.AppendRest(out)
+		}
+		e.between[i%2], p = out, out
+	}
+	return p
+}
+
+func (e *edited) all() []byte {
+	whole := e.whole
+	for _, ed := range e.editors {
+		whole = ed.AppendWhole(nil, whole)
+	}
+	return whole
+}
+
+func (e *edited) Close() error { return e.src.Close() }

@@ -55,6 +55,7 @@ type translated struct {
 	head  *http.Response // of the upstream, its body the pump's; nil: not here yet
 	sse   bool           // that is an event stream
 	whole []byte         // of an answer that is none
+	told  []byte         // a piece of a stream without its token ids
 
 	given   bool   // the client has its head
 	pending []byte // for the client; in the stream's buffer, so nothing is asked of the stream before it is empty
@@ -229,11 +230,24 @@ func (tr *translated) take(c chunk) (*http.Response, error) {
 		}
 		return tr.answer()
 	}
-	out := tr.stream.Push(c.data)
+	out := tr.stream.Push(tr.hide(c.data, c.err != nil))
 	if errors.Is(c.err, io.EOF) && !tr.stream.Ended() {
 		out = append(bytes.Clone(out), tr.stream.Finish()...) // Finish writes where Push wrote
 	}
 	return tr.advance(out, c.err)
+}
+
+// hide takes the token ids out of a piece of the upstream's stream: they are kept apart, and nobody behind has to look at them.
+func (tr *translated) hide(p []byte, last bool) []byte {
+	t := tr.x.taught
+	if t == nil {
+		return p
+	}
+	tr.told = t.hider.AppendStream(tr.told[:0], p)
+	if last {
+		tr.told = t.hider.AppendRest(tr.told)
+	}
+	return tr.told
 }
 
 // advance gives the client what a piece of the upstream's stream has become.
@@ -284,6 +298,9 @@ func (tr *translated) answer() (*http.Response, error) {
 	case status >= 300 || status < 200:
 		return tr.broken(situationInvalid, http.StatusBadGateway, codeUpstreamInvalid,
 			fmt.Sprintf("the upstream answered %d, which cannot be translated", status))
+	}
+	if t := tr.x.taught; t != nil {
+		tr.whole = t.hider.AppendWhole(nil, tr.whole)
 	}
 	if !tr.t.Streamed() {
 		body, err := tr.t.Answer(tr.whole)

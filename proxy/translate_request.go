@@ -30,8 +30,11 @@ func (x *exchange) translateRequest() bool {
 		x.refuseProblem(err)
 		return false
 	}
+	if sent, ok = x.askTokens(sent); !ok {
+		return false
+	}
 	x.sent = sent
-	return true
+	return x.beginTokens(body)
 }
 
 // translationCall is what a translation has to know of the exchange.

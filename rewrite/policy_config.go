@@ -179,3 +179,12 @@ func setObject(to *canon.Raw, value []byte) error {
 	*to = slices.Clone(value)
 	return nil
 }
+
+// Overrides names the members that override gives every upstream request, in their order.
+func (p *Policy) Overrides() []string {
+	names := []string{}
+	for it := jsonx.Object(p.Override); it.Next(); {
+		names = append(names, plainText(it.Key()))
+	}
+	return names
+}

@@ -6,11 +6,12 @@ import (
 	"fmt"
 
 	"rolltap/capture"
+	"rolltap/capture/training"
 )
 
 // Clear removes rollouts before another attempt is made under their ids.
 type Clear struct {
-	Rollouts []string `arg:"" name:"rollout" help:"Rollouts whose files are removed: records, marker and damaged lines."`
+	Rollouts []string `arg:"" name:"rollout" help:"Rollouts whose files are removed: records, tokens, marks, seal and damaged lines."`
 	Store    string   `default:"./rollouts" placeholder:"DIR" help:"Capture folder."`
 }
 
@@ -31,8 +32,8 @@ func (r *Clear) Run(ctx context.Context, c *Console) error {
 	}
 	var errs []error
 	for _, id := range r.Rollouts {
-		known := capture.Exists(r.Store, id)
-		if err := capture.Clear(ctx, r.Store, id); err != nil {
+		known := capture.Exists(r.Store, id) || training.Exists(r.Store, id)
+		if err := clearRollout(ctx, r.Store, id); err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -45,4 +46,19 @@ func (r *Clear) Run(ctx context.Context, c *Console) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// clearRollout removes all that a store has of a rollout. The tokens go first: without them its records are still what they say.
+func clearRollout(ctx context.Context, dir, id string) error {
+	if training.Exists(dir, id) {
+		tokens, err := training.Open(training.Options{Dir: dir})
+		if err != nil {
+			return err
+		}
+		err = tokens.Delete(ctx, id)
+		if err = errors.Join(err, tokens.Close(ctx)); err != nil {
+			return err
+		}
+	}
+	return capture.Clear(ctx, dir, id)
 }

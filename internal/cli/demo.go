@@ -144,8 +144,9 @@ func (r *demoRun) report(c *Console) (ok bool, err error) {
 	if !ok {
 		verdict = "\nNot every call is in " + r.shown() + " as ok."
 	}
-	_, err = fmt.Fprintf(c.Out, "%s\nLook at them with\n\n  rolltap show --store %s\n  rolltap show %s --store %s\n",
-		verdict, quote(r.store), r.sent[len(r.sent)-1].rollout, quote(r.store))
+	last := r.sent[len(r.sent)-1].rollout
+	_, err = fmt.Fprintf(c.Out, "%[1]s\nLook at them, and at the token ids behind them, with\n\n  rolltap show --store %[2]s\n  rolltap show %[3]s --store %[2]s\n  rolltap show %[3]s --store %[2]s --tokens\n",
+		verdict, quote(r.store), last)
 	return ok, err
 }
 
@@ -166,8 +167,10 @@ curl
   curl -N %[1]s/ng-rollout/my-first/v1/chat/completions -H 'content-type: application/json' \
     -d '{"model":"rolltap-demo","stream":true,"messages":[{"role":"user","content":"Why is the sky blue?"}]}'
 
+Put /training-token-capture behind the id, and the exact token ids are captured, too.
+
 Claude Code
-  ANTHROPIC_BASE_URL=%[1]s/ng-rollout/my-claude ANTHROPIC_AUTH_TOKEN=demo ANTHROPIC_MODEL=rolltap-demo \
+  ANTHROPIC_BASE_URL=%[1]s/ng-rollout/my-claude/training-token-capture ANTHROPIC_AUTH_TOKEN=demo ANTHROPIC_MODEL=rolltap-demo \
     ANTHROPIC_DEFAULT_HAIKU_MODEL=rolltap-demo ANTHROPIC_DEFAULT_SONNET_MODEL=rolltap-demo \
     ANTHROPIC_DEFAULT_OPUS_MODEL=rolltap-demo CLAUDE_CODE_SUBAGENT_MODEL=rolltap-demo claude
 

@@ -45,6 +45,9 @@ var demoScenarios = [...]demoScenario{
 	{"demo-tools", "What is the weather in Paris?", true},
 }
 
+// trainingPath in front of a path asks for token ids. The demo asks for those of every call.
+const trainingPath = "/training-token-capture"
+
 // demoTurns bounds a conversation, should the model call tools for ever.
 const demoTurns = 4
 
@@ -104,7 +107,7 @@ func (r *demoRun) send(ctx context.Context, rollout, path string, body map[strin
 	if err != nil {
 		return "", err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.base+"/ng-rollout/"+rollout+path, bytes.NewReader(b))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.base+"/ng-rollout/"+rollout+trainingPath+path, bytes.NewReader(b))
 	if err != nil {
 		return "", err
 	}

@@ -125,8 +125,8 @@ func TestProblems(t *testing.T) {
 			`FILE:1: --wait (ROLLTAP_WAIT): expected duration but got "30"`,
 			`ROLLTAP_PAUSE (--pause): expected duration but got "soon"`,
 		}},
-		{"unknown flags with and without values", nil, []string{"--retention", "7d", "--token-capture=auto", "--wait", "--bold"}, "", []string{
-			"unknown flag --retention", "unknown flag --token-capture", "--wait (ROLLTAP_WAIT): a value is missing",
+		{"unknown flags with and without values", nil, []string{"--retention", "7d", "--tokens=auto", "--wait", "--bold"}, "", []string{
+			"unknown flag --retention", "unknown flag --tokens", "--wait (ROLLTAP_WAIT): a value is missing",
 		}},
 		{"a file does not name a file", nil, nil, "config: other.yaml\n", []string{`FILE:1: unknown key "config"`}},
 		{"keys are spelled as flags", nil, nil, "a_few_name: x\nWait: 1s\n", []string{`FILE:1: unknown key "a_few_name"`, `FILE:2: unknown key "Wait"`}},

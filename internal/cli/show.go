@@ -19,6 +19,7 @@ type Show struct {
 	Rollout string `arg:"" optional:"" help:"Rollout to read; without it the list of rollouts."`
 	Store   string `default:"./rollouts" placeholder:"DIR" help:"Capture folder."`
 	JSON    bool   `name:"json" env:"-" help:"For machines: one JSON object, of a rollout with every record whole under calls."`
+	Tokens  bool   `env:"-" help:"The token ids that were captured: a row for each call; with --json whole prompts, ids and log probabilities."`
 	Follow  bool   `env:"-" help:"Go on while it grows, until interrupted."`
 
 	every time.Duration // how often a followed store is looked at
@@ -43,7 +44,12 @@ func (s *Show) Run(ctx context.Context, c *Console) error {
 		return err
 	}
 	replay(ctx, c, s.Store)
-	if s.Rollout == "" {
+	switch {
+	case s.Tokens && (s.Rollout == "" || s.Follow):
+		return &UsageError{errors.New("--tokens shows what there is of one rollout: name it, without --follow")}
+	case s.Tokens:
+		return s.tokens(c)
+	case s.Rollout == "":
 		return s.list(ctx, c)
 	}
 	if _, err := os.Stat(dataFile(s.Store, s.Rollout)); err != nil && !s.Follow && !capture.Marked(s.Store, s.Rollout) {

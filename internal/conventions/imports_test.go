@@ -31,7 +31,7 @@ const jsonx = "internal/jsonx"
 // arrows is the whole picture. What a row does not name is forbidden, so that each library has one place that knows it.
 var arrows = map[string]arrow{
 	"main":  {[]string{"proxy", "rewrite", "capture", "metrics", "internal/cli", jsonx}, []string{kong, yaml, zap, xsync, xsys}},
-	"proxy": {[]string{"rewrite", "rewrite/dialect", "rewrite/canon", "capture", "metrics", jsonx}, []string{compress, zap, xsync, xsys}},
+	"proxy": {[]string{"rewrite", "rewrite/dialect", "rewrite/canon", "rewrite/lineage", "rewrite/tokens", "capture", "capture/training", "metrics", jsonx}, []string{compress, zap, xsync, xsys}},
 
 	"rewrite":           {[]string{"rewrite/chat", "rewrite/messages", "rewrite/responses", "rewrite/dialect", "rewrite/canon", "rewrite/sse", jsonx}, nil},
 	"rewrite/chat":      {[]string{"rewrite/dialect", "rewrite/canon", "rewrite/fold", "rewrite/sse", jsonx}, nil},
@@ -40,17 +40,20 @@ var arrows = map[string]arrow{
 	"rewrite/dialect":   {[]string{"rewrite/canon", jsonx}, nil},
 	"rewrite/canon":     {}, // std only
 	"rewrite/fold":      {[]string{jsonx}, nil},
-	"rewrite/lineage":   {[]string{jsonx}, nil}, // hashes and decides; whoever keeps the calls is a function to it
+	"rewrite/lineage":   {[]string{"internal/tokendigest", jsonx}, nil}, // hashes and decides; whoever keeps the calls is a function to it
+	"rewrite/tokens":    {[]string{"rewrite/canon", "rewrite/sse", jsonx}, nil},
 	"rewrite/sse":       {}, // framing knows no JSON
 
 	"rewrite/dialecttest": {[]string{"rewrite/dialect", "rewrite/canon", "rewrite/sse", jsonx}, nil}, // a kit like testing/slogtest
 
-	"capture": {[]string{jsonx}, []string{flock, xsync, xsys}},
-	"metrics": {nil, []string{prometheus}},
+	"capture":          {[]string{jsonx}, []string{flock, xsync, xsys}},
+	"capture/training": {[]string{"internal/tokendigest", jsonx}, []string{flock, xsys}}, // a store of its own; it does not know capture's
+	"metrics":          {nil, []string{prometheus}},
 
-	"internal/cli":         {[]string{"capture", "internal/demomodel", jsonx}, []string{kong, yaml, xsys}},
+	"internal/cli":         {[]string{"capture", "capture/training", "internal/demomodel", jsonx}, []string{kong, yaml, xsys}},
 	"internal/demomodel":   {[]string{jsonx}, nil},
 	"internal/jsonx":       {nil, []string{fastjson}},
+	"internal/tokendigest": {}, // std only
 	"internal/conventions": {},
 }
 
@@ -71,9 +74,9 @@ var standard = []struct {
 	{"net", []string{"main", "proxy", "internal/cli", "internal/demomodel"}, "opens sockets"},
 	{"flag", []string{"main", "internal/cli"}, "reads flags"},
 	{"log", []string{"main", "proxy"}, "errors are returned and logged once, at the edge"},
-	{"os", []string{"main", "proxy", "capture", "metrics", "internal/cli", "internal/demomodel", "rewrite/dialecttest"}, "bytes to bytes"},
-	{"time", []string{"main", "proxy", "capture", "metrics", "internal/cli", "internal/demomodel"}, "bytes to bytes, without a clock"},
-	{"syscall", []string{"main", "proxy", "capture"}, "the operating system has its places"},
+	{"os", []string{"main", "proxy", "capture", "capture/training", "metrics", "internal/cli", "internal/demomodel", "rewrite/dialecttest"}, "bytes to bytes"},
+	{"time", []string{"main", "proxy", "capture", "capture/training", "metrics", "internal/cli", "internal/demomodel"}, "bytes to bytes, without a clock"},
+	{"syscall", []string{"main", "proxy", "capture", "capture/training"}, "the operating system has its places"},
 	{"plugin", nil, "one static binary"},
 }
 

@@ -48,9 +48,10 @@ var arrows = map[string]arrow{
 
 	"capture":          {[]string{jsonx}, []string{flock, xsync, xsys}},
 	"capture/training": {[]string{"internal/tokendigest", jsonx}, []string{flock, xsys}}, // a store of its own; it does not know capture's
+	"capture/derive":   {[]string{jsonx}, nil},                                           // lines in, words out; it opens no file
 	"metrics":          {nil, []string{prometheus}},
 
-	"internal/cli":         {[]string{"capture", "capture/training", "internal/demomodel", jsonx}, []string{kong, yaml, xsys}},
+	"internal/cli":         {[]string{"capture", "capture/derive", "capture/training", "internal/demomodel", jsonx}, []string{kong, yaml, xsys}},
 	"internal/demomodel":   {[]string{jsonx}, nil},
 	"internal/jsonx":       {nil, []string{fastjson}},
 	"internal/tokendigest": {}, // std only

@@ -44,6 +44,7 @@ type grammar struct {
 	Serve   serve       `cmd:"" help:"Run the sidecar until SIGTERM."`
 	Demo    cli.Demo    `cmd:"" help:"See it work, with an embedded model and nothing else."`
 	Show    cli.Show    `cmd:"" help:"List rollouts, or read one as a transcript."`
+	Stats   cli.Stats   `cmd:"" help:"Add up tokens, times and errors."`
 	Verify  cli.Verify  `cmd:"" help:"Check every line of a store."`
 	Clear   cli.Clear   `cmd:"" help:"Remove rollouts before a new attempt."`
 	Version cli.Version `cmd:"" help:"Print version, commit and Go version."`
@@ -160,10 +161,14 @@ func (p *program) console() *cli.Console {
 		return kv == "TERM=dumb" || strings.HasPrefix(kv, "NO_COLOR=") && kv != "NO_COLOR="
 	})
 	columns, terminal := cli.Terminal(p.stdout)
-	return &cli.Console{
+	c := &cli.Console{
 		Out: p.stdout, Colour: terminal && !plain, Width: columns,
 		Note: func(text string) { p.say(zapcore.InfoLevel, text) },
 	}
+	if p.terminal && !plain {
+		c.Watched = p.stderr
+	}
+	return c
 }
 
 // check adds what is wrong with settings that could be read.

@@ -39,6 +39,8 @@ type Lines struct {
 	partial bool  // long holds the beginning of a line whose end was not there yet
 	told    int64 // length of that beginning when it was returned as torn
 	skip    bool  // the line in progress is longer than max
+	beyond  int   // lines longer than this are outlined; 0: none
+	outline *outline
 	start   int64 // where the line in progress begins in the file
 	size    int64 // bytes of it that were read
 	err     error // sticky
@@ -51,11 +53,15 @@ type Line struct {
 	Raw    []byte // without white space around it and without NUL bytes in front; valid until the next call of Next; nil when too long
 	Damage error  // why Raw is no record; nil when it is one
 	Torn   bool   // the last line, without its newline: a write that was cut, or one that is going on
+	Cut    bool   // Raw is an outline: long values in it are cut or left out
 
 	hole  bool  // NUL bytes were in front
 	start int64 // where it begins in the file
 	size  int64 // bytes of the file that it takes, newline included
 }
+
+// Size is how many bytes of the file the line takes, its newline included.
+func (l Line) Size() int64 { return l.size }
 
 // OpenLines opens the data file of a rollout. A file that does not exist has no lines. The caller must Close it.
 func OpenLines(dir, id string) (*Lines, error) {
@@ -75,6 +81,12 @@ func OpenLines(dir, id string) (*Lines, error) {
 func newLines(f io.ReadCloser) *Lines {
 	return &Lines{f: f, r: bufio.NewReaderSize(f, readBuf), max: MaxLine}
 }
+
+// Outline makes Next hand out lines longer than so many bytes as outlines, in memory for these bytes and some MiB, however long a
+// line is. An outline is an object with the members of the line in their order and without white space; of what is too large
+// for it, texts keep their beginning, lists and objects their first members and the last one. Numbers and short values are as
+// they were written. It is called before the first Next.
+func (l *Lines) Outline(beyond int) { l.beyond = beyond }
 
 // Close closes the file.
 func (l *Lines) Close() error {
@@ -108,6 +120,9 @@ func (l *Lines) Next() (Line, error) {
 			}
 			l.start += l.size
 			l.partial, l.told, l.skip, l.size = false, 0, false, 0
+			if l.outline != nil {
+				l.outline.done = true
+			}
 		} else {
 			l.partial, l.told = true, l.size
 		}
@@ -128,19 +143,29 @@ func (l *Lines) read() (raw []byte, whole bool, err error) {
 			l.long = nil
 		}
 		l.long = l.long[:0]
+		if l.outline != nil && l.outline.done {
+			l.outline = nil
+		}
 	}
 	for {
 		p, err := l.r.ReadSlice('\n')
 		l.size += int64(len(p))
-		if err == nil && len(l.long) == 0 && !l.skip {
+		if err == nil && len(l.long) == 0 && l.outline == nil && !l.skip && (l.beyond == 0 || len(p) <= l.beyond) {
 			return p, true, nil // the usual case: no copy
 		}
-		if !l.skip {
-			if len(l.long)+len(p) > l.max {
-				l.skip, l.long = true, nil
-			} else {
-				l.long = append(l.long, p...)
-			}
+		switch {
+		case l.skip:
+		case l.size > int64(l.max):
+			l.skip, l.long, l.outline = true, nil, nil
+		case l.outline != nil:
+			l.outline.add(p)
+		case l.beyond > 0 && len(l.long)+len(p) > l.beyond:
+			l.outline = newOutline()
+			l.outline.add(l.long)
+			l.outline.add(p)
+			l.long = nil
+		default:
+			l.long = append(l.long, p...)
 		}
 		switch err {
 		case nil:
@@ -158,6 +183,11 @@ func (l *Lines) line(raw []byte, torn bool) (line Line, blank bool) {
 	if l.skip {
 		line.Damage = ErrTooLong
 		return line, false
+	}
+	if l.outline != nil {
+		line.Cut = true
+		line.Raw, line.hole, line.Damage = l.outline.result()
+		return line, len(line.Raw) == 0 && line.Damage == nil
 	}
 	line.Raw = bytes.TrimSpace(raw)
 	if len(line.Raw) > 0 && line.Raw[0] == 0 {

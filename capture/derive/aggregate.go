@@ -11,15 +11,17 @@ import (
 
 // Aggregates are sums over calls. The zero value is that of no calls. It is used by one goroutine.
 type Aggregates struct {
-	Calls                                int64
-	In, Out, Reasoning, Total, Cached    Sum
-	latency                              float64
-	latencies                            int64
-	FirstToken                           Sketch // of streams, in milliseconds
-	CacheRead, CacheAsked                int64  // tokens of the calls that told both: from a cache, and in all
-	ByOutcome, ByLoss, BySide, ByDialect Tally
-	Sessions, Agents                     Tally // calls by id; an agent that nobody started is not counted
-	Streams, Truncated, SubAgents        int64
+	Calls                             int64
+	In, Out, Reasoning, Total, Cached Sum                                                 // as the answers tell them
+	Used                              struct{ Prompt, Completion, Cached, Reasoning Sum } // as far as anybody knows them
+	FirstToken                        Sketch                                              // of streams, in milliseconds
+	ByOutcome, ByLoss                 Tally
+	BySide, ByDialect                 Tally
+	Sessions, Agents                  Tally // calls by id; an agent that nobody started is not counted
+	Streams, Truncated, SubAgents     int64
+	latency                           float64
+	latencies                         int64
+	cacheRead, cacheAsked             int64 // tokens of the calls that told both: from a cache, and in all
 }
 
 // Sum adds up known counts.
@@ -95,9 +97,14 @@ func (a *Aggregates) Add(c *Call) {
 	if ms, ok := c.FirstToken(); ok {
 		a.FirstToken.Add(ms)
 	}
-	if c.Tokens.Cached >= 0 && c.Tokens.In > 0 {
-		a.CacheRead += min(c.Tokens.Cached, c.Tokens.In)
-		a.CacheAsked += c.Tokens.In
+	u := c.Used()
+	a.Used.Prompt.add(u.Prompt)
+	a.Used.Completion.add(u.Completion)
+	a.Used.Cached.add(u.Cached)
+	a.Used.Reasoning.add(u.Reasoning)
+	if u.Cached >= 0 && u.Prompt > 0 {
+		a.cacheRead += min(u.Cached, u.Prompt)
+		a.cacheAsked += u.Prompt
 	}
 	a.ByOutcome.add(c.Own.Outcome, 1)
 	a.ByDialect.add(word(c.Dialect), 1)
@@ -132,11 +139,15 @@ func (a *Aggregates) Merge(o *Aggregates) {
 	a.Reasoning.merge(o.Reasoning)
 	a.Total.merge(o.Total)
 	a.Cached.merge(o.Cached)
+	a.Used.Prompt.merge(o.Used.Prompt)
+	a.Used.Completion.merge(o.Used.Completion)
+	a.Used.Cached.merge(o.Used.Cached)
+	a.Used.Reasoning.merge(o.Used.Reasoning)
 	a.latency += o.latency
 	a.latencies += o.latencies
 	a.FirstToken.Merge(&o.FirstToken)
-	a.CacheRead += o.CacheRead
-	a.CacheAsked += o.CacheAsked
+	a.cacheRead += o.cacheRead
+	a.cacheAsked += o.cacheAsked
 	a.ByOutcome.merge(o.ByOutcome)
 	a.ByLoss.merge(o.ByLoss)
 	a.BySide.merge(o.BySide)
@@ -154,10 +165,10 @@ func (a *Aggregates) Errors() int64 { return a.Calls - a.ByOutcome["ok"] }
 
 // CacheShare is the part of the prompt tokens that came from a cache, over the calls that told both.
 func (a *Aggregates) CacheShare() (share float64, ok bool) {
-	if a.CacheAsked == 0 {
+	if a.cacheAsked == 0 {
 		return 0, false
 	}
-	return float64(a.CacheRead) / float64(a.CacheAsked), true
+	return float64(a.cacheRead) / float64(a.cacheAsked), true
 }
 
 // AppendMetrics appends the object metrics of the Gym attachment.
@@ -187,6 +198,8 @@ func (a *Aggregates) AppendOwn(dst []byte) []byte {
 		dst = append(append(append(dst, `,"`...), n.name...), `":`...)
 		dst = strconv.AppendInt(dst, n.n, 10)
 	}
+	dst = append(dst, `,"usage":`...)
+	dst = Usage{a.Used.Prompt.Known(), a.Used.Completion.Known(), a.Used.Cached.Known(), a.Used.Reasoning.Known()}.appendJSON(dst)
 	dst = append(dst, `,"ttft_ms":{"count":`...)
 	dst = strconv.AppendUint(dst, a.FirstToken.Count(), 10)
 	for _, q := range []struct {

@@ -120,7 +120,7 @@ func TestAppendWith(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	for _, name := range []string{"0-0", "0-1", "0-6"} {
-		_, calls := attach(&testing.T{}, gymStore, name, true)
+		_, calls := attach(&testing.T{}, gymStore, name)
 		for _, c := range calls {
 			f.Add([]byte(c))
 		}

@@ -1,5 +1,5 @@
 // Package derive reads what a store captured: it makes of a record, which is one line of a rollout's data file, what people and
-// trainers ask for. It is pure over lines; it opens no file and knows no clock.
+// trainers ask for. It is pure over lines, which Source hands out, and knows no clock.
 //
 //   - Call is the derived record of one call, equal to what the Gym reader derives from the same line, and in a member of its
 //     own what only rolltap knows: outcome, losses, sessions, and whether the call was a side call (a title, a compaction, …).

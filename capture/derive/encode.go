@@ -109,23 +109,22 @@ func (o *Own) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, `,"upstream_dialect":`...)
 	dst = appendKnown(dst, o.Upstream)
-	dst = append(dst, `,"usage":{`...)
-	for i, u := range []struct {
-		name string
-		n    int64
-	}{{"prompt_tokens", o.Usage.Prompt}, {"completion_tokens", o.Usage.Completion}, {"cached_tokens", o.Usage.Cached}, {"reasoning_tokens", o.Usage.Reasoning}} {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(append(append(dst, '"'), u.name...), `":`...)
-		dst = appendCount(dst, u.n)
-	}
-	dst = append(dst, `},"session":`...)
+	dst = append(dst, `,"usage":`...)
+	dst = o.Usage.appendJSON(dst)
+	dst = append(dst, `,"session":`...)
 	dst = appendKnown(dst, o.Session)
 	dst = append(dst, `,"agent":`...)
 	dst = appendKnown(dst, o.Agent)
 	dst = append(dst, `,"parent_agent":`...)
 	dst = appendKnown(dst, o.Parent)
+	return append(dst, '}')
+}
+
+func (u Usage) appendJSON(dst []byte) []byte {
+	dst = appendCount(append(dst, `{"prompt_tokens":`...), u.Prompt)
+	dst = appendCount(append(dst, `,"completion_tokens":`...), u.Completion)
+	dst = appendCount(append(dst, `,"cached_tokens":`...), u.Cached)
+	dst = appendCount(append(dst, `,"reasoning_tokens":`...), u.Reasoning)
 	return append(dst, '}')
 }
 

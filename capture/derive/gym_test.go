@@ -3,7 +3,6 @@ package derive
 import (
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -17,37 +16,23 @@ import (
 
 const gymStore = "testdata/gym/store"
 
-// attach reads a rollout as a reader does.
-func attach(t *testing.T, dir, id string, payloads bool) (*Attachment, []string) {
+// attach reads a rollout as a reader does, and its calls with all they have.
+func attach(t *testing.T, dir, id string) (*Attachment, []string) {
 	t.Helper()
-	a := &Attachment{Rollout: id, Payloads: payloads, Exists: capture.Exists(dir, id), Marked: capture.Marked(dir, id)}
-	lines, err := capture.OpenLines(dir, id)
+	a, err := Attach(dir, id, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer lines.Close()
-	var r Reader
 	var calls []string
-	for {
-		l, err := lines.Next()
-		if err == io.EOF {
-			return a, calls
+	if _, err := (Source{Dir: dir, Rollout: id}).Each(func(c *Call, _ capture.Line) error {
+		if c != nil {
+			calls = append(calls, string(c.AppendJSON(nil, Form{Payloads: true})))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if l.Damage != nil {
-			a.Damaged++
-			continue
-		}
-		c, err := r.Read(l.Raw, l.Index)
-		if err != nil {
-			a.Damaged++
-			continue
-		}
-		a.Add(&c)
-		calls = append(calls, string(c.AppendJSON(nil, Form{Payloads: true})))
+		return nil
+	}); err != nil {
+		t.Fatal(err)
 	}
+	return a, calls
 }
 
 // value decodes JSON for comparison, numbers as floats.
@@ -103,7 +88,7 @@ func TestGymDerived(t *testing.T) {
 			if err := json.Unmarshal(raw, &want); err != nil {
 				t.Fatal(err)
 			}
-			a, calls := attach(t, gymStore, id, false)
+			a, calls := attach(t, gymStore, id)
 			if len(calls) != len(want.Records) || a.Damaged != want.Unusable {
 				t.Fatalf("%d calls and %d damaged lines, want %d and %d", len(calls), a.Damaged, len(want.Records), want.Unusable)
 			}
@@ -234,7 +219,7 @@ func TestGymStore(t *testing.T) {
 		t.Fatalf("%d rollouts, %v", len(ids), err)
 	}
 	for _, id := range ids {
-		a, calls := attach(t, dir, id, false)
+		a, calls := attach(t, dir, id)
 		if a.Damaged != 0 || len(calls) == 0 && !a.Marked {
 			t.Errorf("%s: %d calls, %d damaged", id, len(calls), a.Damaged)
 		}

@@ -18,11 +18,7 @@ func (c *Call) own(raw []byte) {
 	jsonx.GetAll(raw, []string{"outcome", "finish_reason", "stream", "losses", "truncated", "usage", "client", "path", "upstream"}, got[:9])
 	o.Outcome, o.Finish, o.Path = word(got[0]), word(got[1]), word(got[7])
 	o.Stream = jsonx.Truthy(got[2])
-	for list, to := range map[int]*[]byte{3: &o.Losses, 4: &o.Truncated} {
-		if jsonx.KindOf(got[list]) == jsonx.KindArray && jsonx.Truthy(got[list]) {
-			*to = got[list]
-		}
-	}
+	o.Losses, o.Truncated = filled(got[3]), filled(got[4])
 	var n [4][]byte
 	jsonx.GetAll(got[5], []string{"prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens"}, n[:])
 	o.Usage = Usage{count(n[0]), count(n[1]), count(n[2]), count(n[3])}
@@ -31,6 +27,14 @@ func (c *Call) own(raw []byte) {
 	o.Session, o.Agent, o.Parent, o.UserAgent = word(n[0]), word(n[1]), word(n[2]), word(n[3])
 	o.Upstream = word(jsonx.Get(got[8], "dialect"))
 	o.Side = c.side()
+}
+
+// filled is a list that has something in it, else nil.
+func filled(raw []byte) []byte {
+	if jsonx.KindOf(raw) != jsonx.KindArray || !jsonx.Truthy(raw) {
+		return nil
+	}
+	return raw
 }
 
 // guess fills Own for a record that another program wrote in the same format.
@@ -79,6 +83,19 @@ func chatFinish(reason string) string {
 		return "content_filter"
 	}
 	return reason
+}
+
+// Used is what the call consumed as far as anybody knows: rolltap counts what it asked the upstream for, also where the client did
+// not want to be told.
+func (c *Call) Used() Usage {
+	known := func(ours, told int64) int64 {
+		if ours >= 0 {
+			return ours
+		}
+		return told
+	}
+	u, t := c.Own.Usage, c.Tokens
+	return Usage{known(u.Prompt, t.In), known(u.Completion, t.Out), known(u.Cached, t.Cached), known(u.Reasoning, t.Reasoning)}
 }
 
 // Failed reports whether the exchange did not go well.

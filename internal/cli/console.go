@@ -8,11 +8,12 @@ import (
 
 // Console is where a command talks. Out gets results only; Note is for people.
 type Console struct {
-	Out    io.Writer
-	Note   func(text string) // one remark for the person at the keyboard, no newline at the end; nil: dropped
-	Colour bool              // Out is a terminal that may be coloured
-	Width  int               // columns of the terminal that Out is, 0 when it is none
-	Zone   *time.Location    // times are printed in it; nil is local time
+	Out     io.Writer
+	Note    func(text string) // one remark for the person at the keyboard, no newline at the end; nil: dropped
+	Watched io.Writer         // a terminal for a line that tells how far long work has come; nil: nobody watches
+	Colour  bool              // Out is a terminal that may be coloured
+	Width   int               // columns of the terminal that Out is, 0 when it is none
+	Zone    *time.Location    // times are printed in it; nil is local time
 }
 
 func (c *Console) note(text string) {

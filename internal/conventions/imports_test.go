@@ -48,7 +48,7 @@ var arrows = map[string]arrow{
 
 	"capture":          {[]string{jsonx}, []string{flock, xsync, xsys}},
 	"capture/training": {[]string{"internal/tokendigest", jsonx}, []string{flock, xsys}}, // a store of its own; it does not know capture's
-	"capture/derive":   {[]string{jsonx}, nil},                                           // lines in, words out; it opens no file
+	"capture/derive":   {[]string{"capture", jsonx}, nil},
 	"metrics":          {nil, []string{prometheus}},
 
 	"internal/cli":         {[]string{"capture", "capture/derive", "capture/training", "internal/demomodel", jsonx}, []string{kong, yaml, xsys}},

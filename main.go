@@ -45,6 +45,7 @@ type grammar struct {
 	Demo    cli.Demo    `cmd:"" help:"See it work, with an embedded model and nothing else."`
 	Show    cli.Show    `cmd:"" help:"List rollouts, or read one as a transcript."`
 	Stats   cli.Stats   `cmd:"" help:"Add up tokens, times and errors."`
+	Export  cli.Export  `cmd:"" help:"Write rollouts for trainers, for Gym and for people."`
 	Verify  cli.Verify  `cmd:"" help:"Check every line of a store."`
 	Clear   cli.Clear   `cmd:"" help:"Remove rollouts before a new attempt."`
 	Version cli.Version `cmd:"" help:"Print version, commit and Go version."`

@@ -2,6 +2,7 @@ package capture
 
 import (
 	"bytes"
+	"slices"
 
 	"rolltap/internal/jsonx"
 )
@@ -47,6 +48,11 @@ type outline struct {
 	from  int // where the string or word in progress begins in out
 	cut   bool
 	hex   int // bytes of an escape that are still to come
+
+	keepers []string // members of the line that stay whole
+	whole   bool     // the member in progress is one of them
+	free    int      // bytes of out that such members take
+	began   int      // where the one in progress begins in out
 }
 
 // level is an open container that is kept.
@@ -64,7 +70,7 @@ const (
 	inWord // a number, true, false or null
 )
 
-func newOutline() *outline { return &outline{} }
+func newOutline(whole []string) *outline { return &outline{keepers: whole} }
 
 // add takes the next bytes of the line.
 func (o *outline) add(p []byte) {
@@ -127,7 +133,7 @@ func (o *outline) token(b byte) {
 		switch {
 		case o.skip > 0:
 			o.skip++
-		case len(o.open) == outlineDepth:
+		case len(o.open) >= outlineDepth && !o.whole:
 			o.out = append(o.out, "null"...)
 			o.skip = 1
 		default:
@@ -146,9 +152,14 @@ func (o *outline) token(b byte) {
 			o.comma()
 		}
 	case ':':
-		if o.skip == 0 {
-			o.out = append(o.out, b)
+		if o.skip > 0 {
+			return
 		}
+		if len(o.open) == 1 {
+			key := o.out[min(o.from+1, len(o.out)-1) : len(o.out)-1]
+			o.whole, o.began = slices.ContainsFunc(o.keepers, func(k string) bool { return k == string(key) }), len(o.out)
+		}
+		o.out = append(o.out, b)
 	default:
 		o.state = inWord
 		if o.skip == 0 {
@@ -161,10 +172,18 @@ func (o *outline) token(b byte) {
 // comma begins another member: in the place of the last one when the container is full.
 func (o *outline) comma() {
 	in := &o.open[len(o.open)-1]
+	if o.whole && len(o.open) == 1 {
+		o.free += len(o.out) - o.began
+		if in.mark > 0 {
+			in.mark = len(o.out)
+		}
+		o.whole = false
+	}
 	switch {
+	case o.whole:
 	case in.mark > 0:
 		o.out = o.out[:in.mark]
-	case len(o.out)-in.from > fullAt(len(o.open)):
+	case len(o.out)-in.from-o.free > fullAt(len(o.open)):
 		in.mark = len(o.out)
 	}
 	o.out = append(o.out, ',')
@@ -187,7 +206,7 @@ func (o *outline) text(p []byte, i int) int {
 			i++
 			continue
 		}
-		if !o.cut && o.skip == 0 && len(o.out)-o.from > outlineText && (p[i] < 0x80 || p[i] >= 0xc0) {
+		if !o.cut && o.skip == 0 && !o.whole && len(o.out)-o.from > outlineText && (p[i] < 0x80 || p[i] >= 0xc0) {
 			o.cut = true // before a whole character
 		}
 		n := i
@@ -229,13 +248,13 @@ func (o *outline) word(p []byte, i int) int {
 	for ; i < len(p); i++ {
 		switch p[i] {
 		case ' ', '\t', '\r', '\n', ',', ':', '}', ']':
-			if o.skip == 0 && len(o.out)-o.from > outlineText {
+			if o.skip == 0 && !o.whole && len(o.out)-o.from > outlineText {
 				o.out = append(o.out[:o.from], "null"...)
 			}
 			o.state = between
 			return i
 		}
-		if o.skip == 0 && len(o.out)-o.from <= outlineText {
+		if o.skip == 0 && (o.whole || len(o.out)-o.from <= outlineText) {
 			o.out = append(o.out, p[i])
 		}
 	}

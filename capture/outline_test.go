@@ -66,6 +66,23 @@ func TestOutlineIsBounded(t *testing.T) {
 	}
 }
 
+// TestOutlineWhole: a member that is named is as it was, whatever stands around it, and takes no room from the others.
+func TestOutlineWhole(t *testing.T) {
+	answer := `{"content":"` + strings.Repeat("x", 10<<20) + `","n":` + strings.Repeat("1", 20<<10) + `,"deep":` + strings.Repeat("[", 60) + strings.Repeat("]", 60) + `}`
+	text := `{"request":"` + strings.Repeat("y", 1<<20) + `","response":` + answer + `,"a":1,"b":"` + strings.Repeat("z", 1<<20) + `","c":2,"rolltap":{}}` + "\n"
+	l := newLines(io.NopCloser(strings.NewReader(text)))
+	l.Outline(1<<10, "response")
+	line, err := l.Next()
+	if err != nil || line.Damage != nil || !json.Valid(line.Raw) {
+		t.Fatal(err, line.Damage)
+	}
+	var got [4][]byte
+	jsonx.GetAll(line.Raw, []string{"response", "a", "c", "b"}, got[:])
+	if string(got[0]) != answer || string(got[1]) != "1" || string(got[2]) != "2" || len(got[3]) > 2*outlineText || len(line.Raw) > len(answer)+4*outlineText {
+		t.Errorf("response of %d bytes, want %d; a %s c %s; %d bytes in all", len(got[0]), len(answer), got[1], got[2], len(line.Raw))
+	}
+}
+
 func TestOutlineDamage(t *testing.T) {
 	pad := strings.Repeat("x", 100)
 	for name, c := range map[string]struct {
@@ -123,7 +140,7 @@ func FuzzOutline(f *testing.F) {
 		if bytes.ContainsAny(text, "\n\v\f\u0085\u00a0") || bytes.IndexFunc(text, func(r rune) bool { return r > 0x7f && unicode.IsSpace(r) }) >= 0 || len(text) > 8<<10 {
 			return
 		}
-		o, rnd := newOutline(), rand.New(rand.NewPCG(seed, 0))
+		o, rnd := newOutline(nil), rand.New(rand.NewPCG(seed, 0))
 		for rest := text; len(rest) > 0; {
 			n := 1 + rnd.IntN(min(len(rest), 9))
 			o.add(rest[:n])
@@ -161,7 +178,7 @@ func BenchmarkOutline(b *testing.B) {
 	text.WriteString(`]},"response":null}`)
 	b.SetBytes(int64(text.Len()))
 	for b.Loop() {
-		o := newOutline()
+		o := newOutline(nil)
 		for rest := text.Bytes(); len(rest) > 0; {
 			n := min(len(rest), readBuf)
 			o.add(rest[:n])

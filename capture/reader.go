@@ -40,6 +40,7 @@ type Lines struct {
 	told    int64 // length of that beginning when it was returned as torn
 	skip    bool  // the line in progress is longer than max
 	beyond  int   // lines longer than this are outlined; 0: none
+	whole   []string
 	outline *outline
 	start   int64 // where the line in progress begins in the file
 	size    int64 // bytes of it that were read
@@ -85,8 +86,9 @@ func newLines(f io.ReadCloser) *Lines {
 // Outline makes Next hand out lines longer than so many bytes as outlines, in memory for these bytes and some MiB, however long a
 // line is. An outline is an object with the members of the line in their order and without white space; of what is too large
 // for it, texts keep their beginning, lists and objects their first members and the last one. Numbers and short values are as
-// they were written. It is called before the first Next.
-func (l *Lines) Outline(beyond int) { l.beyond = beyond }
+// they were written. Members of the line that are named stay whole, in memory for what they hold. It is called before the first
+// Next.
+func (l *Lines) Outline(beyond int, whole ...string) { l.beyond, l.whole = beyond, whole }
 
 // Close closes the file.
 func (l *Lines) Close() error {
@@ -160,7 +162,7 @@ func (l *Lines) read() (raw []byte, whole bool, err error) {
 		case l.outline != nil:
 			l.outline.add(p)
 		case l.beyond > 0 && len(l.long)+len(p) > l.beyond:
-			l.outline = newOutline()
+			l.outline = newOutline(l.whole)
 			l.outline.add(l.long)
 			l.outline.add(p)
 			l.long = nil

@@ -10,7 +10,8 @@ import (
 // Source is a rollout of a store.
 type Source struct {
 	Dir, Rollout string
-	Outline      int // lines longer than this are read as outlines (capture.Lines.Outline); 0: all are read whole
+	Outline      int      // lines longer than this are read as outlines (capture.Lines.Outline); 0: all are read whole
+	Whole        []string // members that outlines keep whole
 }
 
 // Found is what a rollout has besides its calls.
@@ -32,7 +33,7 @@ func (s Source) Each(visit func(*Call, capture.Line) error) (Found, error) {
 		return f, err
 	}
 	defer lines.Close()
-	lines.Outline(s.Outline)
+	lines.Outline(s.Outline, s.Whole...)
 	var r Reader
 	for {
 		l, err := lines.Next()
@@ -64,7 +65,11 @@ func (s Source) Each(visit func(*Call, capture.Line) error) (Found, error) {
 // for the answers, with payloads for all lines.
 func Attach(dir, rollout string, payloads bool) (*Attachment, error) {
 	a := &Attachment{Rollout: rollout, Payloads: payloads}
-	f, err := Source{Dir: dir, Rollout: rollout}.Each(func(c *Call, _ capture.Line) error {
+	s := Source{Dir: dir, Rollout: rollout}
+	if !payloads {
+		s.Outline, s.Whole = 4<<20, []string{"response"} // the request counts for its model's name only
+	}
+	f, err := s.Each(func(c *Call, _ capture.Line) error {
 		if c != nil {
 			a.Add(c)
 		}

@@ -132,7 +132,7 @@ func TestFlagsExist(t *testing.T) {
 		known = append(known, r[0])
 	}
 	for _, command := range []reflect.Type{
-		reflect.TypeFor[cli.Demo](), reflect.TypeFor[cli.Show](), reflect.TypeFor[cli.Stats](), reflect.TypeFor[cli.Verify](), reflect.TypeFor[cli.Clear](), reflect.TypeFor[cli.Version](),
+		reflect.TypeFor[cli.Demo](), reflect.TypeFor[cli.Show](), reflect.TypeFor[cli.Stats](), reflect.TypeFor[cli.Export](), reflect.TypeFor[cli.Verify](), reflect.TypeFor[cli.Clear](), reflect.TypeFor[cli.Version](),
 	} {
 		for f := range command.Fields() {
 			known = append(known, "--"+flagName(f))

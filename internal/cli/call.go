@@ -180,3 +180,9 @@ func millis(raw []byte) time.Duration {
 	}
 	return time.Duration(f * float64(time.Millisecond))
 }
+
+// text is a string member, "" when it is absent or no string.
+func text(obj []byte, key string) string {
+	s, _ := jsonx.Text(jsonx.Get(obj, key))
+	return s
+}

@@ -7,6 +7,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"rolltap/capture/trajectory"
 )
 
 // style is how a piece of text looks on a terminal that may be coloured, and nothing elsewhere.
@@ -128,19 +130,7 @@ func amount(text string) string {
 }
 
 // size is an amount of bytes that a person reads.
-func size(n int64) string {
-	if n < 1024 {
-		return fmt.Sprintf("%d B", n)
-	}
-	f, unit := float64(n)/1024, "KiB"
-	for _, next := range []string{"MiB", "GiB", "TiB"} {
-		if f < 999.95 {
-			break
-		}
-		f, unit = f/1024, next
-	}
-	return fmt.Sprintf("%.1f %s", f, unit)
-}
+func size(n int64) string { return trajectory.Size(n) }
 
 // took is a duration that a person reads.
 func took(d time.Duration) string {

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"rolltap/capture/trajectory"
 	"rolltap/internal/jsonx"
 )
 
@@ -55,7 +56,7 @@ func (t *transcript) damaged(number, line int, damage error) error {
 
 // call prints one record. Its number counts from 1 like the lines of the file.
 func (t *transcript) call(number int, c call) error {
-	asked := requestItems(c.dialect, c.request)
+	asked := trajectory.RequestItems(c.dialect, c.request)
 	news, after := t.fresh(asked)
 	t.head(number, c, after)
 	t.offered(c.request)
@@ -68,7 +69,7 @@ func (t *transcript) call(number int, c call) error {
 	if c.rawRequest != nil {
 		t.raw("user", "request that is no JSON object", c.rawRequest)
 	}
-	answer := responseItems(c.dialect, c.response)
+	answer := trajectory.ResponseItems(c.dialect, c.response)
 	for _, it := range answer {
 		t.item(it)
 	}
@@ -171,7 +172,7 @@ func (t *transcript) ending(c call, answered bool) {
 			words = append(words, "answered by rolltap: "+c.localReason)
 		}
 		line := strings.Join(words, ", ")
-		if s := errorText(c.response); s != "" {
+		if s := trajectory.ErrorText(c.response); s != "" {
 			s, _ = shorten(s, errorLines, errorRunes)
 			line += ": " + s
 		}
@@ -181,7 +182,7 @@ func (t *transcript) ending(c call, answered bool) {
 		}
 		t.block(label, ls, line, ls)
 	}
-	if !answered && c.rawRes != nil && errorText(c.response) == "" {
+	if !answered && c.rawRes != nil && trajectory.ErrorText(c.response) == "" {
 		t.raw("answer", "raw answer", c.rawRes)
 	}
 	if !answered && c.response == nil && c.rawRes == nil && !c.failed() {
@@ -201,35 +202,35 @@ func (t *transcript) raw(label, what string, raw []byte) {
 	t.block(label, yellow, fmt.Sprintf("(%s, %s)\n%s", what, size(int64(len(s))), cut), dim)
 }
 
-func (t *transcript) item(it item) {
-	switch it.kind {
-	case thought:
-		t.short("thinks", dim, it.text, dim, thoughtLines, userRunes)
-	case called:
-		t.block("calls", magenta, callLine(it.name, it.text), plain)
-	case returned:
-		label, s, body := "result", yellow, it.text
-		if it.bad {
+func (t *transcript) item(it trajectory.Item) {
+	switch it.Kind {
+	case trajectory.Thought:
+		t.short("thinks", dim, it.Text, dim, thoughtLines, userRunes)
+	case trajectory.Called:
+		t.block("calls", magenta, callLine(it.Name, it.Text), plain)
+	case trajectory.Returned:
+		label, s, body := "result", yellow, it.Text
+		if it.Bad {
 			label, s = "failed", red
 		}
-		if it.name != "" {
-			body = it.name + ": " + body
+		if it.Name != "" {
+			body = it.Name + ": " + body
 		}
 		t.short(label, s, body, dim, resultLines, resultRunes)
-	case attached, strange:
-		t.block(it.role, roleStyle(it.role), "["+it.text+"]", dim)
+	case trajectory.Attached, trajectory.Strange:
+		t.block(it.Role, roleStyle(it.Role), "["+it.Text+"]", dim)
 	default:
 		s := plain
-		if it.bad {
+		if it.Bad {
 			s = red
 		}
-		switch it.role {
+		switch it.Role {
 		case "system":
-			t.short(it.role, dim, it.text, dim, systemLines, systemRunes)
+			t.short(it.Role, dim, it.Text, dim, systemLines, systemRunes)
 		case "assistant":
-			t.short(it.role, green, it.text, s, answerLines, answerRunes)
+			t.short(it.Role, green, it.Text, s, answerLines, answerRunes)
 		default:
-			t.short(it.role, roleStyle(it.role), it.text, s, userLines, userRunes)
+			t.short(it.Role, roleStyle(it.Role), it.Text, s, userLines, userRunes)
 		}
 	}
 }
@@ -309,9 +310,9 @@ func callLine(name, args string) string {
 
 // hash is what an item is compared by. Reasoning is not compared, since most harnesses do not send it back, nor are the
 // ids of calls, and white space at the ends is no difference.
-func (t *transcript) hash(it item) uint64 {
-	s := strings.TrimSpace(it.text)
-	if it.kind == called {
+func (t *transcript) hash(it trajectory.Item) uint64 {
+	s := strings.TrimSpace(it.Text)
+	if it.Kind == trajectory.Called {
 		var c jsonx.Compactor
 		if tight, err := c.Append(nil, []byte(s)); err == nil {
 			if _, err := c.Finish(); err == nil {
@@ -319,19 +320,19 @@ func (t *transcript) hash(it item) uint64 {
 			}
 		}
 	}
-	name := it.name
-	if it.kind == returned {
+	name := it.Name
+	if it.Kind == trajectory.Returned {
 		name = "" // Chat names the tool in some harnesses and some turns only
 	}
 	return maphash.Comparable(t.seed, struct {
-		k             kind
+		k             trajectory.Kind
 		role, name, s string
-	}{it.kind, it.role, name, s})
+	}{it.Kind, it.Role, name, s})
 }
 
 // fresh is the items that none of the remembered conversations has in this order, and the call that this one goes on
 // after where that is not the last one.
-func (t *transcript) fresh(items []item) (news []item, after int) {
+func (t *transcript) fresh(items []trajectory.Item) (news []trajectory.Item, after int) {
 	hashes := make([]uint64, len(items))
 	for i, it := range items {
 		hashes[i] = t.hash(it)
@@ -349,7 +350,7 @@ func (t *transcript) fresh(items []item) (news []item, after int) {
 	}
 	old := false // reasoning is as new as what it led to
 	for i := len(items) - 1; i >= 0; i-- {
-		if items[i].kind != thought {
+		if items[i].Kind != trajectory.Thought {
 			old = best != nil && best[i]
 		}
 		if !old {
@@ -363,11 +364,11 @@ func (t *transcript) fresh(items []item) (news []item, after int) {
 }
 
 // match marks the items that the conversation has in this order, and counts them, all and without the system's.
-func (c *conversation) match(items []item, hashes []uint64) (old []bool, n, spoken int) {
+func (c *conversation) match(items []trajectory.Item, hashes []uint64) (old []bool, n, spoken int) {
 	old = make([]bool, len(items))
 	next := 0
 	for i, it := range items {
-		if it.kind == thought {
+		if it.Kind == trajectory.Thought {
 			continue
 		}
 		for _, at := range c.at[hashes[i]] {
@@ -376,7 +377,7 @@ func (c *conversation) match(items []item, hashes []uint64) (old []bool, n, spok
 			}
 			old[i], next = true, at+1
 			n++
-			if it.role != "system" {
+			if it.Role != "system" {
 				spoken++
 			}
 			break
@@ -385,10 +386,10 @@ func (c *conversation) match(items []item, hashes []uint64) (old []bool, n, spok
 	return old, n, spoken
 }
 
-func (t *transcript) remember(number int, items []item) {
+func (t *transcript) remember(number int, items []trajectory.Item) {
 	c := conversation{number: number, at: map[uint64][]int{}}
 	for i, it := range items {
-		if it.kind != thought {
+		if it.Kind != trajectory.Thought {
 			h := t.hash(it)
 			c.at[h] = append(c.at[h], i)
 		}

@@ -46,12 +46,18 @@ var arrows = map[string]arrow{
 
 	"rewrite/dialecttest": {[]string{"rewrite/dialect", "rewrite/canon", "rewrite/sse", jsonx}, nil}, // a kit like testing/slogtest
 
-	"capture":          {[]string{jsonx}, []string{flock, xsync, xsys}},
-	"capture/training": {[]string{"internal/tokendigest", jsonx}, []string{flock, xsys}}, // a store of its own; it does not know capture's
-	"capture/derive":   {[]string{"capture", jsonx}, nil},
-	"metrics":          {nil, []string{prometheus}},
+	"capture": {[]string{jsonx}, []string{flock, xsync, xsys}},
 
-	"internal/cli":         {[]string{"capture", "capture/derive", "capture/training", "internal/demomodel", jsonx}, []string{kong, yaml, xsys}},
+	"capture/training": {[]string{"internal/tokendigest", jsonx}, []string{flock, xsys}}, // a store of its own; it does not know capture's
+
+	"capture/derive": {[]string{"capture", jsonx}, nil},
+
+	"capture/trajectory": {[]string{"capture", "capture/derive", jsonx}, nil},
+
+	"metrics": {nil, []string{prometheus}},
+
+	"internal/cli": {[]string{"capture", "capture/derive", "capture/trajectory", "capture/training", "internal/demomodel", jsonx}, []string{kong, yaml, xsys}},
+
 	"internal/demomodel":   {[]string{jsonx}, nil},
 	"internal/jsonx":       {nil, []string{fastjson}},
 	"internal/tokendigest": {}, // std only

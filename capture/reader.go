@@ -42,9 +42,10 @@ type Lines struct {
 	beyond  int   // lines longer than this are outlined; 0: none
 	whole   []string
 	outline *outline
-	start   int64 // where the line in progress begins in the file
-	size    int64 // bytes of it that were read
-	err     error // sticky
+	start   int64  // where the line in progress begins in the file
+	size    int64  // bytes of it that were read
+	at      Cursor // where it was opened, when by ResumeLines
+	err     error  // sticky
 }
 
 // Line is one line that is not blank.

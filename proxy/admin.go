@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"rolltap/metrics"
+	"rolltap/proxy/api"
 )
 
 const (
@@ -127,6 +128,9 @@ func (s *Server) adminMux(m *metrics.Metrics, deps Deps) (*http.ServeMux, error)
 				h(w, r)
 			})
 		}
+	}
+	if s.store != nil {
+		mux.Handle("/api/", guard(api.New(api.Options{Dir: s.cfg.Store, Tokens: s.tokens, Log: s.log}).ServeHTTP))
 	}
 	mux.Handle("/debug/pprof/", guard(pprof.Index))
 	mux.Handle("/debug/pprof/cmdline", guard(pprof.Cmdline))

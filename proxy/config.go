@@ -81,10 +81,10 @@ type Config struct {
 
 	// AuthTokenFile holds the bearer tokens that clients must present on the proxy port, one a line; reloaded when it changes.
 	AuthTokenFile string `help:"File with one bearer token a line that clients must present on the proxy port; reloaded when it changes."`
-	// Debug serves /debug/pprof on the admin port.
-	Debug bool `help:"Serve /debug/pprof on the admin port; with an admin address that is not loopback only with --api-token-file."`
-	// APITokenFile holds the bearer tokens for /debug/pprof, one a line.
-	APITokenFile string `name:"api-token-file" help:"File with one bearer token a line for /debug/pprof."`
+	// Debug serves /debug/pprof and the reading API on the admin port.
+	Debug bool `help:"Serve /debug/pprof and the reading API on the admin port; with an admin address that is not loopback only with --api-token-file."`
+	// APITokenFile holds the bearer tokens for /debug/pprof and the reading API, one a line.
+	APITokenFile string `name:"api-token-file" help:"File with one bearer token a line for /debug/pprof and the reading API."`
 
 	// LogLevel is debug, info, warn or error.
 	LogLevel string `default:"info" help:"debug, info, warn, error."`

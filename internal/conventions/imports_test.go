@@ -30,8 +30,10 @@ const jsonx = "internal/jsonx"
 
 // arrows is the whole picture. What a row does not name is forbidden, so that each library has one place that knows it.
 var arrows = map[string]arrow{
-	"main":  {[]string{"proxy", "rewrite", "capture", "metrics", "internal/cli", jsonx}, []string{kong, yaml, zap, xsync, xsys}},
-	"proxy": {[]string{"rewrite", "rewrite/dialect", "rewrite/canon", "rewrite/lineage", "rewrite/tokens", "capture", "capture/training", "metrics", jsonx}, []string{compress, zap, xsync, xsys}},
+	"main":      {[]string{"proxy", "rewrite", "capture", "metrics", "internal/cli", jsonx}, []string{kong, yaml, zap, xsync, xsys}},
+	"proxy/api": {[]string{"capture", "capture/derive", "capture/training", jsonx}, []string{zap}},
+
+	"proxy": {[]string{"proxy/api", "rewrite", "rewrite/dialect", "rewrite/canon", "rewrite/lineage", "rewrite/tokens", "capture", "capture/training", "metrics", jsonx}, []string{compress, zap, xsync, xsys}},
 
 	"rewrite":           {[]string{"rewrite/chat", "rewrite/messages", "rewrite/responses", "rewrite/dialect", "rewrite/canon", "rewrite/sse", jsonx}, nil},
 	"rewrite/chat":      {[]string{"rewrite/dialect", "rewrite/canon", "rewrite/fold", "rewrite/sse", jsonx}, nil},
@@ -78,11 +80,11 @@ var standard = []struct {
 	only []string
 	why  string
 }{
-	{"net", []string{"main", "proxy", "internal/cli", "internal/demomodel"}, "opens sockets"},
+	{"net", []string{"main", "proxy", "proxy/api", "internal/cli", "internal/demomodel"}, "opens sockets"},
 	{"flag", []string{"main", "internal/cli"}, "reads flags"},
 	{"log", []string{"main", "proxy"}, "errors are returned and logged once, at the edge"},
-	{"os", []string{"main", "proxy", "capture", "capture/training", "metrics", "internal/cli", "internal/demomodel", "rewrite/dialecttest"}, "bytes to bytes"},
-	{"time", []string{"main", "proxy", "capture", "capture/training", "metrics", "internal/cli", "internal/demomodel"}, "bytes to bytes, without a clock"},
+	{"os", []string{"main", "proxy", "proxy/api", "capture", "capture/training", "metrics", "internal/cli", "internal/demomodel", "rewrite/dialecttest"}, "bytes to bytes"},
+	{"time", []string{"main", "proxy", "proxy/api", "capture", "capture/training", "metrics", "internal/cli", "internal/demomodel"}, "bytes to bytes, without a clock"},
 	{"syscall", []string{"main", "proxy", "capture", "capture/training"}, "the operating system has its places"},
 	{"plugin", nil, "one static binary"},
 }

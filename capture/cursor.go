@@ -1,0 +1,132 @@
+package capture
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// ErrCursor says that a cursor is none, or is not about the file that is there: the rollout was cleared meanwhile, or repaired.
+var ErrCursor = errors.New("the cursor is not of this file")
+
+// Cursor is a place between two lines of a rollout's data file, for a reader that goes on there later, in another process too. The zero value
+// is the beginning of whatever file there is.
+type Cursor struct {
+	inode, birth  uint64 // of the file; birth 0 where the system does not tell
+	offset        int64
+	number, index int // lines and records in front
+}
+
+// String is the cursor's form for others: five numbers, to be handed back as they are.
+func (c Cursor) String() string {
+	return fmt.Sprintf("%x-%x-%d-%d-%d", c.inode, c.birth, c.offset, c.number, c.index)
+}
+
+// ParseCursor reads what String wrote. An error wraps ErrCursor.
+func ParseCursor(s string) (Cursor, error) {
+	parts := strings.Split(s, "-")
+	if len(parts) != 5 {
+		return Cursor{}, fmt.Errorf("%w: %q", ErrCursor, s)
+	}
+	var c Cursor
+	var errs [5]error
+	c.inode, errs[0] = strconv.ParseUint(parts[0], 16, 64)
+	c.birth, errs[1] = strconv.ParseUint(parts[1], 16, 64)
+	c.offset, errs[2] = strconv.ParseInt(parts[2], 10, 64)
+	c.number, errs[3] = strconv.Atoi(parts[3])
+	c.index, errs[4] = strconv.Atoi(parts[4])
+	if errors.Join(errs[:]...) != nil || c.offset < 0 || c.number < 0 || c.index < 0 || c.index > c.number {
+		return Cursor{}, fmt.Errorf("%w: %q", ErrCursor, s)
+	}
+	return c, nil
+}
+
+// ResumeLines opens the data file of a rollout behind the cursor. A file that does not exist has no lines, unless the cursor has been in one.
+// The error wraps ErrCursor when the file is another one, or has no end of a line there. The caller must Close it.
+func ResumeLines(dir, id string, c Cursor) (*Lines, error) {
+	if !ValidID(id) {
+		return nil, fmt.Errorf("%w: %q", ErrInvalidID, id)
+	}
+	f, err := os.Open(dataPath(dir, id))
+	if errors.Is(err, fs.ErrNotExist) {
+		if c != (Cursor{}) {
+			return nil, ErrCursor
+		}
+		return &Lines{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	l, err := resume(f, c)
+	if err != nil {
+		f.Close()
+	}
+	return l, err
+}
+
+func resume(f *os.File, c Cursor) (*Lines, error) {
+	is, err := cursorOf(f)
+	if err != nil {
+		return nil, err
+	}
+	if c.inode == 0 {
+		c.inode, c.birth = is.inode, is.birth
+	}
+	if c.inode != is.inode || c.birth != is.birth {
+		return nil, ErrCursor
+	}
+	if c.offset > 0 {
+		var last [1]byte
+		if _, err := f.ReadAt(last[:], c.offset-1); err != nil && err != io.EOF {
+			return nil, err
+		} else if err == io.EOF || last[0] != '\n' {
+			return nil, ErrCursor
+		}
+		if _, err := f.Seek(c.offset, io.SeekStart); err != nil {
+			return nil, err
+		}
+	}
+	l := newLines(f)
+	l.at, l.start, l.number, l.index = c, c.offset, c.number, c.index
+	return l, nil
+}
+
+// cursorOf is the beginning of a file.
+func cursorOf(f *os.File) (Cursor, error) {
+	id, err := identityOf(f)
+	if err == nil {
+		return Cursor{inode: id.ino, birth: uint64(id.birth)}, nil
+	}
+	if !errors.Is(err, errNoBirthTime) {
+		return Cursor{}, err
+	}
+	st, err := f.Stat()
+	if err != nil {
+		return Cursor{}, err
+	}
+	return Cursor{inode: inodeOf(st)}, nil
+}
+
+// Cursor is the place behind the last line that Next returned whole. It is zero as long as there is no file; OpenLines has none.
+func (l *Lines) Cursor() Cursor {
+	c := l.at
+	c.offset, c.number, c.index = l.start, l.number, l.index
+	if l.f == nil {
+		return Cursor{}
+	}
+	return c
+}
+
+// Text reads the bytes of a line that Next has just returned, from the file: as they stand there, newline included, however long. ok is false
+// for lines that come from no file.
+func (l *Lines) Text(line Line) (text *io.SectionReader, ok bool) {
+	f, ok := l.f.(io.ReaderAt)
+	if !ok {
+		return nil, false
+	}
+	return io.NewSectionReader(f, line.start, line.size), true
+}

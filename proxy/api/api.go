@@ -1,0 +1,126 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"go.uber.org/zap"
+
+	"rolltap/capture"
+	"rolltap/capture/training"
+)
+
+// Options of the API.
+type Options struct {
+	Dir    string          // the store
+	Tokens *training.Store // nil: this process captures no tokens; they are read all the same
+	Log    *zap.Logger
+}
+
+type api struct{ Options }
+
+// New serves the store. The handler holds nothing and needs no Close.
+func New(o Options) http.Handler {
+	a := &api{o}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/rollouts", a.list)
+	mux.HandleFunc("GET /api/aggregates", a.total)
+	for _, route := range []struct {
+		pattern string
+		waits   bool
+		serve   func(w http.ResponseWriter, r *http.Request, id string)
+	}{
+		{"GET /api/rollouts/{id}", true, a.rollout},
+		{"DELETE /api/rollouts/{id}", false, a.clear},
+		{"GET /api/rollouts/{id}/aggregates", true, a.aggregates},
+		{"GET /api/rollouts/{id}/calls/{n}", true, a.call},
+		{"GET /api/rollouts/{id}/tail", false, a.tail},
+		{"POST /api/rollouts/{id}/seal", false, a.seal},
+		{"GET /api/rollouts/{id}/tokens", true, a.tokens},
+		{"POST /api/rollouts/{id}/tokens/freeze", true, a.freeze},
+		{"DELETE /api/rollouts/{id}/tokens", false, a.drop},
+	} {
+		mux.HandleFunc(route.pattern, func(w http.ResponseWriter, r *http.Request) {
+			id := r.PathValue("id")
+			if !capture.ValidID(id) {
+				fail(w, http.StatusBadRequest, "invalid_rollout_id", fmt.Sprintf("%q is no rollout id", id))
+				return
+			}
+			if route.waits && !a.waited(w, r, id) {
+				return
+			}
+			route.serve(w, r, id)
+		})
+	}
+	return mux
+}
+
+// fail answers with an error. Nothing may have been written before.
+func fail(w http.ResponseWriter, status int, code, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	json.NewEncoder(w).Encode(map[string]any{"error": map[string]string{"code": code, "message": message}})
+}
+
+// broken answers with what the store could not do.
+func (a *api) broken(w http.ResponseWriter, id string, err error) {
+	a.Log.Error("reading API", zap.String("rollout", id), zap.Error(err))
+	fail(w, http.StatusInternalServerError, "store_unavailable", err.Error())
+}
+
+// cut ends an answer that cannot be finished, so that nobody takes it for whole.
+func (a *api) cut(r *http.Request, id string, err error) {
+	if r.Context().Err() == nil {
+		a.Log.Error("reading API", zap.String("rollout", id), zap.Error(err))
+	}
+	panic(http.ErrAbortHandler)
+}
+
+var errWaited = errors.New("calls are still in flight")
+
+// waited holds a request with wait=complete back until nothing of the rollout is in flight. It reports whether there is an answer to give.
+func (a *api) waited(w http.ResponseWriter, r *http.Request, id string) bool {
+	q := r.URL.Query()
+	switch q.Get("wait") {
+	case "":
+		return true
+	case "complete":
+	default:
+		fail(w, http.StatusBadRequest, "invalid_request", "wait: the only word is complete")
+		return false
+	}
+	ctx := r.Context()
+	if s := q.Get("timeout"); s != "" {
+		d, err := time.ParseDuration(s)
+		if err != nil || d <= 0 {
+			fail(w, http.StatusBadRequest, "invalid_request", "timeout: want a duration such as 30s")
+			return false
+		}
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, d, errWaited)
+		defer cancel()
+	}
+	err := capture.Idle(ctx, a.Dir, id)
+	switch {
+	case err == nil:
+		return true
+	case errors.Is(err, errWaited):
+		fail(w, http.StatusGatewayTimeout, "in_flight", "calls of the rollout are still in flight")
+	case r.Context().Err() == nil:
+		a.broken(w, id, err)
+	}
+	return false
+}
+
+// known answers 404 for a rollout of which the store has nothing.
+func (a *api) known(w http.ResponseWriter, id string) bool {
+	if capture.Exists(a.Dir, id) || training.Exists(a.Dir, id) {
+		return true
+	}
+	fail(w, http.StatusNotFound, "no_such_rollout", "the store has nothing of rollout "+id)
+	return false
+}

@@ -1,0 +1,232 @@
+package api
+
+import (
+	"bufio"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"rolltap/capture"
+	"rolltap/capture/derive"
+	"rolltap/capture/training"
+	"rolltap/internal/jsonx"
+)
+
+// outlineFrom is from which length on a line is read in outline, where counts are wanted and texts are not.
+const outlineFrom = 4 << 20
+
+// list answers with the ids, sorted, and what can be told of each without reading it:
+//
+//	{"rollouts":[{"rollout_id":"r","bytes":123,"incomplete":false,"sealed":false,"tokens":false},…],"next":null}
+//
+// next is the id to ask for the following ones with (?after=), null at the end.
+func (a *api) list(w http.ResponseWriter, r *http.Request) {
+	limit := 1000
+	if s := r.URL.Query().Get("limit"); s != "" {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 1 {
+			fail(w, http.StatusBadRequest, "invalid_request", "limit: want a number from 1")
+			return
+		}
+		limit = n
+	}
+	ids, err := capture.Rollouts(a.Dir)
+	if err == nil {
+		var more []string
+		if more, err = training.Rollouts(a.Dir); len(more) > 0 {
+			ids = append(ids, more...)
+			slices.Sort(ids)
+			ids = slices.Compact(ids)
+		}
+	}
+	if err != nil {
+		a.broken(w, "", err)
+		return
+	}
+	at, found := slices.BinarySearch(ids, r.URL.Query().Get("after"))
+	if found {
+		at++
+	}
+	ids = ids[at:]
+	next := ""
+	if len(ids) > limit {
+		ids, next = ids[:limit], ids[limit-1]
+	}
+	w.Header().Set("Content-Type", "application/json")
+	out := bufio.NewWriter(w)
+	out.WriteString(`{"rollouts":[`)
+	for i, id := range ids {
+		b := out.AvailableBuffer()
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, "\n{"...)
+		out.Write(append(a.appendState(b, id), '}'))
+	}
+	b := append(out.AvailableBuffer(), `],"next":`...)
+	if next == "" {
+		b = append(b, "null"...)
+	} else {
+		b = jsonx.AppendString(b, next)
+	}
+	out.Write(append(b, "}\n"...))
+	if err := out.Flush(); err != nil {
+		a.cut(r, "", err)
+	}
+}
+
+// appendState appends the members that say what a rollout is without reading it.
+func (a *api) appendState(b []byte, id string) []byte {
+	var size int64
+	if st, err := os.Stat(filepath.Join(a.Dir, id+".capture.jsonl")); err == nil {
+		size = st.Size()
+	}
+	sealed, _ := capture.Sealed(a.Dir, id) // what cannot be told is told by the call that needs it
+	b = jsonx.AppendString(append(b, `"rollout_id":`...), id)
+	b = strconv.AppendInt(append(b, `,"bytes":`...), size, 10)
+	b = strconv.AppendBool(append(b, `,"incomplete":`...), capture.Marked(a.Dir, id))
+	b = strconv.AppendBool(append(b, `,"sealed":`...), sealed)
+	return strconv.AppendBool(append(b, `,"tokens":`...), training.Exists(a.Dir, id))
+}
+
+// rollout answers with the state of a rollout, the derived record of each call, and the sums.
+func (a *api) rollout(w http.ResponseWriter, r *http.Request, id string) { a.read(w, r, id, true) }
+
+// aggregates is rollout without the calls.
+func (a *api) aggregates(w http.ResponseWriter, r *http.Request, id string) { a.read(w, r, id, false) }
+
+func (a *api) read(w http.ResponseWriter, r *http.Request, id string, calls bool) {
+	if !a.known(w, id) {
+		return
+	}
+	busy, err := capture.Busy(a.Dir, id)
+	if err != nil {
+		a.broken(w, id, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	out := bufio.NewWriterSize(w, 64<<10)
+	b := a.appendState(append(out.AvailableBuffer(), '{'), id)
+	b = strconv.AppendBool(append(b, `,"in_flight":`...), busy)
+	if calls {
+		b = append(b, `,"calls":[`...)
+	}
+	out.Write(b)
+	sums, first := &derive.Aggregates{}, true
+	var one []byte
+	found, err := derive.Source{Dir: a.Dir, Rollout: id, Outline: outlineFrom}.Each(func(c *derive.Call, _ capture.Line) error {
+		if c == nil {
+			return r.Context().Err()
+		}
+		sums.Add(c)
+		if calls {
+			one = one[:0]
+			if !first {
+				one = append(one, ',')
+			}
+			first = false
+			one = c.AppendJSON(append(one, '\n'), derive.Form{Own: true})
+			if _, err := out.Write(one); err != nil {
+				return err
+			}
+		}
+		return r.Context().Err()
+	})
+	if err != nil {
+		a.cut(r, id, err)
+	}
+	if calls {
+		out.WriteByte(']')
+	}
+	b = strconv.AppendInt(append(out.AvailableBuffer(), `,"lines":`...), int64(found.Lines), 10)
+	b = strconv.AppendInt(append(b, `,"damaged":`...), int64(found.Damaged), 10)
+	out.Write(append(appendSums(append(b, ','), sums), "}\n"...))
+	if err := out.Flush(); err != nil {
+		a.cut(r, id, err)
+	}
+}
+
+// appendSums appends the members metrics (those of Gym) and rolltap (ours).
+func appendSums(b []byte, sums *derive.Aggregates) []byte {
+	b = sums.AppendMetrics(append(b, `"metrics":`...))
+	return sums.AppendOwn(append(b, `,"rolltap":`...))
+}
+
+// total answers with the sums over all rollouts: {"rollouts":n,"damaged":n,"incomplete":n,"metrics":{…},"rolltap":{…}}.
+func (a *api) total(w http.ResponseWriter, r *http.Request) {
+	ids, err := capture.Rollouts(a.Dir)
+	if err != nil {
+		a.broken(w, "", err)
+		return
+	}
+	total, one := &derive.Aggregates{}, &derive.Aggregates{}
+	damaged, incomplete := 0, 0
+	for _, id := range ids {
+		*one = derive.Aggregates{}
+		found, err := derive.Source{Dir: a.Dir, Rollout: id, Outline: outlineFrom}.Each(func(c *derive.Call, _ capture.Line) error {
+			if c != nil {
+				one.Add(c)
+			}
+			return r.Context().Err()
+		})
+		if err != nil {
+			if r.Context().Err() == nil {
+				a.broken(w, id, err)
+			}
+			return
+		}
+		total.Merge(one)
+		damaged += found.Damaged
+		if found.Marked {
+			incomplete++
+		}
+	}
+	b := strconv.AppendInt([]byte(`{"rollouts":`), int64(len(ids)), 10)
+	b = strconv.AppendInt(append(b, `,"damaged":`...), int64(damaged), 10)
+	b = strconv.AppendInt(append(b, `,"incomplete":`...), int64(incomplete), 10)
+	w.Header().Set("Content-Type", "application/json")
+	w.Write(append(appendSums(append(b, ','), total), "}\n"...))
+}
+
+// call answers with one record as it stands in the file.
+func (a *api) call(w http.ResponseWriter, r *http.Request, id string) {
+	n, err := strconv.Atoi(r.PathValue("n"))
+	if err != nil || n < 0 {
+		fail(w, http.StatusBadRequest, "invalid_request", "calls are counted from 0")
+		return
+	}
+	if !a.known(w, id) {
+		return
+	}
+	lines, err := capture.ResumeLines(a.Dir, id, capture.Cursor{})
+	if err != nil {
+		a.broken(w, id, err)
+		return
+	}
+	defer lines.Close()
+	lines.Outline(outlineFrom)
+	for r.Context().Err() == nil {
+		l, err := lines.Next()
+		switch {
+		case err == io.EOF:
+			fail(w, http.StatusNotFound, "no_such_call", "the rollout has no call "+strconv.Itoa(n))
+			return
+		case err != nil:
+			a.broken(w, id, err)
+			return
+		case l.Index < n:
+			continue
+		case l.Damage != nil:
+			fail(w, http.StatusUnprocessableEntity, "damaged", "line "+strconv.Itoa(l.Number)+" is damaged: "+l.Damage.Error())
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if err := writeRecord(w, lines, l, '\n'); err != nil {
+			a.cut(r, id, err)
+		}
+		return
+	}
+}

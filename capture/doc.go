@@ -24,8 +24,12 @@
 //	.journal/<writer>/NNNNNNNN.seg  entries: lines with the file and the offset where they belong; segment.go shows the bytes
 //	.journal/damaged-…              a segment that a replay could not read to its end, kept for people to look at
 //
-// Files are 0640, folders 0750. Ids are what ValidID accepts. Nothing is written before there is something to keep. Spool
-// files of large bodies lie in the temporary folder and have no name.
+// Files are 0640, folders 0750, or what Options.Mode makes of that, whatever the umask. Ids are what ValidID accepts. Nothing
+// is written before there is something to keep. Spool files of large bodies lie in the temporary folder and have no name.
+//
+// A symbolic link, pipe or device in the place of any of these files, or of the folder of journals, is never opened, read or
+// written (open.go): a record that meets one is lost, its rollout marked, and a mark that meets one is tried again until
+// Close says that it could not be made. Only the folder of the store itself may be a link.
 //
 // # Record
 //

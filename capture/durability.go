@@ -90,7 +90,7 @@ func (s *Store) openJournal() {
 		return
 	}
 	s.journal = newJournal(journalOptions{
-		dir: s.o.Dir, writer: s.rollouts.base, synced: s.o.Observe.Fsync,
+		dir: s.o.Dir, writer: s.rollouts.base, mode: s.o.Mode, synced: s.o.Observe.Fsync,
 		trouble: func(rollout string, err error) {
 			if f := s.o.Observe.Trouble; f != nil {
 				f(rollout, err)

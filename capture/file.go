@@ -2,10 +2,8 @@ package capture
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"syscall"
 
 	"github.com/gofrs/flock"
@@ -59,22 +57,30 @@ var (
 	errMoved  = errors.New("removed or replaced before the lock was ours")
 )
 
-type osFiles struct{}
+// osFiles is the file system itself. Files that it makes get the mode; zero means fileMode.
+type osFiles struct{ mode fs.FileMode }
 
-func (osFiles) lock(path string, create bool) (lock, error) {
-	flag := os.O_RDWR
-	if create {
-		flag |= os.O_CREATE
+func (fsys osFiles) lock(path string, create bool) (lock, error) {
+	for {
+		// Never by a link, and never waiting for the other end of a pipe. A new file is made apart from it, for its mode.
+		l := flock.New(path, flock.SetFlag(os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK))
+		ok, err := l.TryLock()
+		switch {
+		case err == nil && !ok:
+			return nil, errLocked
+		case err == nil:
+			return l, nil
+		case !create || !errors.Is(err, fs.ErrNotExist):
+			return nil, asLink(err)
+		}
+		f, err := createFile(path, os.O_RDWR, fsys.mode)
+		if err == nil {
+			err = f.Close()
+		}
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
 	}
-	l := flock.New(path, flock.SetFlag(flag), flock.SetPermissions(fileMode))
-	ok, err := l.TryLock()
-	if err == nil && !ok {
-		err = errLocked
-	}
-	if err != nil {
-		return nil, err
-	}
-	return l, nil
 }
 
 // open is one attempt to lock and open a file.
@@ -90,7 +96,7 @@ func (fsys osFiles) open(path string, create bool) (file, error) {
 // seconds between two calls, so that a data file is opened about as often as it is written to.
 func (osFiles) data(path string) (file, error) {
 	for {
-		fd, err := unix.Open(path, unix.O_RDWR|unix.O_APPEND|unix.O_CLOEXEC, 0)
+		fd, err := unix.Open(path, unix.O_RDWR|unix.O_APPEND|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 		switch err {
 		case nil:
 			return os.NewFile(uintptr(fd), path), nil
@@ -101,8 +107,8 @@ func (osFiles) data(path string) (file, error) {
 	}
 }
 
-func (osFiles) mark(path string, line []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, fileMode)
+func (fsys osFiles) mark(path string, line []byte) error {
+	f, err := openOrCreate(path, os.O_WRONLY|os.O_APPEND, fsys.mode)
 	if err != nil {
 		return err
 	}
@@ -112,13 +118,24 @@ func (osFiles) mark(path string, line []byte) error {
 
 func (osFiles) syncMark(path string) error { return syncFile(path) }
 
-func (osFiles) stat(path string) (fs.FileInfo, error) { return os.Stat(path) }
-func (osFiles) mkdir(dir string) error                { return mkdirDurable(dir) }
-func (osFiles) syncDir(dir string) error              { return syncDir(dir) }
+// stat follows links to folders only: the folder of a store may be one, a file in it never is.
+func (osFiles) stat(path string) (fs.FileInfo, error) {
+	st, err := os.Lstat(path)
+	if err != nil || st.Mode()&fs.ModeSymlink == 0 {
+		return st, err
+	}
+	if to, err := os.Stat(path); err != nil || to.IsDir() {
+		return to, err
+	}
+	return st, nil
+}
+
+func (fsys osFiles) mkdir(dir string) error { return mkdirDurable(dir, fsys.mode) }
+func (osFiles) syncDir(dir string) error    { return syncDir(dir) }
 
 // syncFile makes a file durable that is not open.
 func syncFile(path string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	f, err := openFile(path, os.O_WRONLY)
 	if err != nil {
 		return err
 	}
@@ -133,38 +150,4 @@ func syncDir(dir string) error {
 	}
 	defer d.Close()
 	return d.Sync()
-}
-
-// mkdirDurable tries again while parents disappear under it: another process removes the folder of journals when it is empty.
-func mkdirDurable(dir string) error {
-	var err error
-	for range 100 {
-		if err = mkdirOnce(dir); !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return err
-}
-
-func mkdirOnce(dir string) error {
-	if st, err := os.Stat(dir); err == nil {
-		if !st.IsDir() {
-			return fmt.Errorf("%s is no directory", dir)
-		}
-		return nil
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	parent := filepath.Dir(dir)
-	if parent != dir {
-		if err := mkdirOnce(parent); err != nil {
-			return err
-		}
-	}
-	if err := os.Mkdir(dir, dirMode); err != nil {
-		if st, e := os.Stat(dir); e != nil || !st.IsDir() { // else somebody else was quicker
-			return err
-		}
-	}
-	return syncDir(parent)
 }

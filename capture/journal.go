@@ -47,7 +47,8 @@ type journalOptions struct {
 	// nil and must not block.
 	trouble func(rollout string, err error)
 
-	fs journalFiles // nil means the real ones
+	mode fs.FileMode  // of files; zero means fileMode
+	fs   journalFiles // nil means the real ones
 }
 
 func (o journalOptions) withDefaults() journalOptions {
@@ -67,7 +68,7 @@ func (o journalOptions) withDefaults() journalOptions {
 		o.trouble = func(string, error) {}
 	}
 	if o.fs == nil {
-		o.fs = osJournalFiles{}
+		o.fs = osJournalFiles{osFiles{o.mode}}
 	}
 	return o
 }
@@ -92,8 +93,8 @@ type segmentFile interface {
 
 type osJournalFiles struct{ osFiles }
 
-func (osJournalFiles) create(path string) (segmentFile, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode)
+func (fsys osJournalFiles) create(path string) (segmentFile, error) {
+	f, err := createFile(path, os.O_RDWR, fsys.mode)
 	if err != nil {
 		return nil, err
 	}
@@ -422,7 +423,10 @@ func (j *journal) holdFolder() error {
 	// Somebody who replays may have it for a moment before there is a segment.
 	ctx, cancel := context.WithTimeoutCause(context.Background(), journalGiveUp, ErrLocked)
 	defer cancel()
-	l, _, err := lockNamed(ctx, osFiles{}, path, true)
+	if err := noLink(filepath.Dir(j.folder)); err != nil {
+		return err
+	}
+	l, _, err := lockNamed(ctx, osFiles{j.o.mode}, path, true)
 	if err == nil {
 		j.lock = l
 	}

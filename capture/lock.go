@@ -80,7 +80,7 @@ func tryLock(fsys files, path string, create bool, have *keeper) (*locked, error
 		return nil, err
 	}
 	st, err := l.Stat()
-	if err == nil {
+	if err = regular(st, err); err == nil {
 		var f file
 		if f, err = openLocked(fsys, path, st, have); err == nil {
 			return &locked{file: f, lock: l, info: st}, nil

@@ -28,6 +28,10 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv("CAPTURE_TEST_PRESENT"); dir != "" {
 		present(dir)
 	}
+	if dir := os.Getenv("CAPTURE_UMASK_DIR"); dir != "" {
+		underUmask(dir)
+		os.Exit(0)
+	}
 	goleak.VerifyTestMain(m)
 }
 

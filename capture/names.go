@@ -13,9 +13,6 @@ const (
 	damagedSuffix = ".capture.damaged"
 	sealSuffix    = ".capture.sealed"
 
-	fileMode = 0o640
-	dirMode  = 0o750
-
 	maxIDLen = 200 // with the longest suffix it stays below the 255 bytes that file systems allow
 )
 

@@ -21,7 +21,8 @@ const (
 // offset is a hash of the rollout's id, as long as it has one: nothing is written, nothing is left behind by a process that dies, and two
 // rollouts of one hash only wait for each other.
 type presence struct {
-	dir string
+	dir  string
+	mode fs.FileMode // of the file
 
 	mu      sync.Mutex // guards the rest; held across the lock calls, which wait for nothing
 	f       *os.File   // nil until the first call
@@ -86,12 +87,12 @@ func (p *presence) open() error {
 	}
 	path := filepath.Join(p.dir, presenceName)
 	if p.f != nil {
-		if now, err := os.Stat(path); err == nil && os.SameFile(now, p.info) {
+		if now, err := os.Lstat(path); err == nil && os.SameFile(now, p.info) {
 			p.checked = time.Now()
 			return nil
 		}
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, fileMode)
+	f, err := openOrCreate(path, os.O_RDWR, p.mode)
 	if err != nil {
 		return err
 	}
@@ -136,7 +137,7 @@ func Busy(dir, rollout string) (bool, error) {
 	if !ValidID(rollout) {
 		return false, fmt.Errorf("%w: %q", ErrInvalidID, rollout)
 	}
-	f, err := os.OpenFile(filepath.Join(dir, presenceName), os.O_RDWR, 0)
+	f, err := openFile(filepath.Join(dir, presenceName), os.O_RDWR)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil // nobody ever had
 	}

@@ -68,7 +68,7 @@ func TestPresenceFollowsItsFolder(t *testing.T) {
 	if err := os.Rename(dir, dir+"-gone"); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(dir, dirMode); err != nil {
+	if err := os.Mkdir(dir, dirMode(0)); err != nil {
 		t.Fatal(err)
 	}
 	s.presence.mu.Lock()

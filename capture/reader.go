@@ -70,7 +70,7 @@ func OpenLines(dir, id string) (*Lines, error) {
 	if !ValidID(id) {
 		return nil, fmt.Errorf("%w: %q", ErrInvalidID, id)
 	}
-	f, err := os.Open(dataPath(dir, id))
+	f, err := openFile(dataPath(dir, id), os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &Lines{}, nil
 	}

@@ -126,7 +126,7 @@ func owed(dir, id string) error {
 		return err
 	}
 	r := rolloutReplay{dir: dir, id: id}
-	if r.f, err = os.Open(dataPath(dir, id)); err != nil {
+	if r.f, err = openFile(dataPath(dir, id), os.O_RDONLY); err != nil {
 		return err
 	}
 	defer r.f.Close()
@@ -188,7 +188,7 @@ func entriesFor(dir, id string) (entries []replayEntry, err error) {
 // owes returns errOwed when the file lacks a line of the entry, wherever it would stand.
 func (r *rolloutReplay) owes(e replayEntry) error {
 	var err error
-	if r.seg, err = os.Open(e.segment.path); err != nil {
+	if r.seg, err = openFile(e.segment.path, os.O_RDONLY); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
@@ -265,7 +265,7 @@ type target struct {
 func newTarget(path string, flag int, st fs.FileInfo) (*target, error) {
 	_, err := os.Lstat(path)
 	fresh := errors.Is(err, fs.ErrNotExist)
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|flag, fileMode)
+	f, err := openOrCreate(path, os.O_WRONLY|flag, 0)
 	if err != nil {
 		return nil, err
 	}

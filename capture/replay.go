@@ -91,6 +91,9 @@ func (r *replayer) tell(e ReplayEvent) {
 
 func (r *replayer) run(ctx context.Context) error {
 	root := filepath.Join(r.dir, journalDir)
+	if err := noLink(root); err != nil {
+		return fmt.Errorf("replay: %w", err)
+	}
 	found, err := os.ReadDir(root)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -205,7 +208,7 @@ type segmentEnd struct {
 
 // readSegment gives every entry of a segment to each, up to the first damage.
 func readSegment(path string, each func(replayEntry)) (segmentEnd, error) {
-	f, err := os.Open(path)
+	f, err := openFile(path, os.O_RDONLY)
 	if err != nil {
 		return segmentEnd{}, err
 	}

@@ -77,7 +77,7 @@ func (c *crashed) set(rollout, content string) {
 		c.t.Fatal(err)
 	}
 	for name, b := range c.segments {
-		if err := os.MkdirAll(filepath.Dir(name), dirMode); err != nil {
+		if err := os.MkdirAll(filepath.Dir(name), dirMode(0)); err != nil {
 			c.t.Fatal(err)
 		}
 		if err := os.WriteFile(name, b, fileMode); err != nil {
@@ -349,7 +349,7 @@ func TestReplayEmptyJournals(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"empty", "with-lock"} {
-		if err := os.MkdirAll(filepath.Join(dir, journalDir, name), dirMode); err != nil {
+		if err := os.MkdirAll(filepath.Join(dir, journalDir, name), dirMode(0)); err != nil {
 			t.Fatal(err)
 		}
 	}

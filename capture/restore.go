@@ -52,7 +52,7 @@ func (r *rolloutReplay) run(ctx context.Context, entries []replayEntry) error {
 		return err
 	}
 	defer lock.Close()
-	if r.f, err = os.OpenFile(path, os.O_RDWR, 0); err != nil {
+	if r.f, err = openFile(path, os.O_RDWR); err != nil {
 		return err
 	}
 	defer r.f.Close()
@@ -121,7 +121,7 @@ func (r *rolloutReplay) apply(e replayEntry) error {
 		}
 		r.open = nil
 		var err error
-		if r.seg, err = os.Open(e.segment.path); err != nil {
+		if r.seg, err = openFile(e.segment.path, os.O_RDONLY); err != nil {
 			return err
 		}
 		r.open = e.segment

@@ -16,7 +16,7 @@ func Seal(dir, rollout string) error {
 		return fmt.Errorf("%w: %q", ErrInvalidID, rollout)
 	}
 	path := sealPath(dir, rollout)
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	f, err := createFile(path, os.O_WRONLY, 0)
 	switch {
 	case errors.Is(err, fs.ErrExist): // perhaps a moment ago, and not durable yet
 		if err = syncFile(path); err == nil {

@@ -63,6 +63,8 @@ type Options struct {
 	Durability Durability
 	// Idle is how many rollouts that are not being written are remembered. Zero means 16,384.
 	Idle int
+	// Mode is the mode of files that are made; ValidMode accepts it. Folders let in whoever may read. Zero means 0640.
+	Mode fs.FileMode
 
 	Observe Observe
 }
@@ -120,11 +122,14 @@ type Store struct {
 
 // Open makes the folder when it is missing, proves that it can be written, and returns a store. The caller owns the store
 // and must Close it.
-func Open(o Options) (*Store, error) { return open(o, osFiles{}) }
+func Open(o Options) (*Store, error) { return open(o, osFiles{o.Mode}) }
 
 func open(o Options, fsys files) (*Store, error) {
 	if o.Dir == "" {
 		return nil, errors.New("capture store: no folder")
+	}
+	if o.Mode != 0 && !ValidMode(o.Mode) {
+		return nil, fmt.Errorf("capture store: files cannot have the mode %04o", o.Mode)
 	}
 	dir, err := filepath.Abs(o.Dir) // the working directory may change
 	if err != nil {
@@ -145,7 +150,7 @@ func open(o Options, fsys files) (*Store, error) {
 	s.dir.sync = func() error { return fsys.syncDir(dir) }
 	s.rollouts = newRolloutSet(newWriter(), s.o.Idle)
 	s.marks.init(s)
-	s.presence.dir = dir
+	s.presence.dir, s.presence.mode = dir, o.Mode
 	s.openJournal()
 	return s, nil
 }
@@ -366,7 +371,7 @@ func (s *Store) Probe(ctx context.Context) error {
 // writeProbe proves that dir takes a file. All processes use one name, so that a kill leaves at most one file behind.
 func writeProbe(dir string) error {
 	name := filepath.Join(dir, ".probe")
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, fileMode)
+	f, err := openOrCreate(name, os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}

@@ -22,24 +22,31 @@ func Clear(ctx context.Context, dir, rollout string) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("clear %s: %w", rollout, err)
 	}
-	removed := false
+	if err := remove(dir, rollout, f != nil); err != nil {
+		return fmt.Errorf("clear %s: %w", rollout, err)
+	}
+	return nil
+}
+
+// remove removes the files of a rollout; locked: its data file is there and its lock is ours. Without it a data file is
+// somebody's new attempt and stays.
+func remove(dir, rollout string, locked bool) error {
 	// The data file goes last: while it is there the rollout is visibly not cleared, and its lock keeps writers out.
-	for _, path := range []string{markerPath(dir, rollout), damagedPath(dir, rollout), sealPath(dir, rollout), dataPath(dir, rollout)} {
-		if f == nil && path == dataPath(dir, rollout) {
-			break // one that appeared meanwhile is somebody's new attempt
-		}
+	paths := []string{markerPath(dir, rollout), damagedPath(dir, rollout), sealPath(dir, rollout)}
+	if locked {
+		paths = append(paths, dataPath(dir, rollout))
+	}
+	removed := false
+	for _, path := range paths {
 		switch err := os.Remove(path); {
 		case err == nil:
 			removed = true
 		case !errors.Is(err, fs.ErrNotExist):
-			return fmt.Errorf("clear %s: %w", rollout, err)
+			return err
 		}
 	}
 	if !removed {
 		return nil
 	}
-	if err := syncDir(dir); err != nil {
-		return fmt.Errorf("clear %s: %w", rollout, err)
-	}
-	return nil
+	return syncDir(dir)
 }

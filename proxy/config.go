@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/url"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -75,6 +75,8 @@ type Config struct {
 	CaptureMaxBytes Size `default:"64MiB" help:"Longest copy of one body in a record; the rest passes on and the record says truncated."`
 	// MaxRequestBytes is the largest request that is recorded whole, counted after decoding. Any size is forwarded.
 	MaxRequestBytes Size `default:"64MiB" help:"Largest request, counted after decoding. A larger one is forwarded and its record is cut; where it has to be read it is refused with 413."`
+	// StoreMode is the mode of the store's files; folders let in whoever may read.
+	StoreMode FileMode `default:"0640" help:"Mode of the store's new files; new folders let in whoever may read."`
 
 	// DrainTimeout is what exchanges in flight get after SIGTERM.
 	DrainTimeout time.Duration `default:"30s" help:"What exchanges in flight get after SIGTERM."`
@@ -85,6 +87,10 @@ type Config struct {
 	Debug bool `help:"Serve /debug/pprof and the reading API on the admin port; with an admin address that is not loopback only with --api-token-file."`
 	// APITokenFile holds the bearer tokens for /debug/pprof and the reading API, one a line.
 	APITokenFile string `name:"api-token-file" help:"File with one bearer token a line for /debug/pprof and the reading API."`
+	// TLSCert is the certificate chain of the proxy port, as PEM. With it, and TLSKey, the port speaks https.
+	TLSCert string `name:"tls-cert" placeholder:"FILE" help:"PEM file with the certificate chain of the proxy port, which then speaks https; read again when it changes."`
+	// TLSKey is the key of TLSCert.
+	TLSKey string `name:"tls-key" placeholder:"FILE" help:"PEM file with the key of --tls-cert; read again when it changes."`
 
 	// LogLevel is debug, info, warn or error.
 	LogLevel string `default:"info" help:"debug, info, warn, error."`
@@ -111,69 +117,6 @@ const minSealKey = 16
 
 // maxCopy is the largest capture-max-bytes: a record holds up to two bodies parsed and as text.
 const maxCopy = 64 << 20
-
-// Size is a number of bytes, written 512, 32KiB, 64MiB or 1GiB.
-type Size int64
-
-// UnmarshalText reads a size; a bare number is bytes.
-func (s *Size) UnmarshalText(b []byte) error {
-	text := strings.TrimSpace(string(b))
-	shift := 0
-	for i, unit := range []string{"KiB", "MiB", "GiB"} {
-		if rest, ok := strings.CutSuffix(text, unit); ok {
-			text, shift = strings.TrimSpace(rest), 10*(i+1)
-			break
-		}
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 0 || n > (1<<62)>>shift {
-		return fmt.Errorf("size %q: want a number of bytes such as 512, 32KiB or 64MiB", b)
-	}
-	*s = Size(n << shift)
-	return nil
-}
-
-// MarshalText writes the size with the largest unit that divides it.
-func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-func (s Size) String() string {
-	for i, unit := range []string{"GiB", "MiB", "KiB"} {
-		if one := Size(1) << (10 * (3 - i)); s != 0 && s%one == 0 {
-			return strconv.FormatInt(int64(s/one), 10) + unit
-		}
-	}
-	return strconv.FormatInt(int64(s), 10)
-}
-
-// ModelMap is models by the names that clients have for them, written FROM=TO,FROM=TO.
-type ModelMap map[string]string
-
-// UnmarshalText reads pairs between commas; blanks around names do not count.
-func (m *ModelMap) UnmarshalText(b []byte) error {
-	pairs := ModelMap{}
-	for pair := range strings.SplitSeq(string(b), ",") {
-		from, to, ok := strings.Cut(pair, "=")
-		from, to = strings.TrimSpace(from), strings.TrimSpace(to)
-		if !ok || from == "" || to == "" {
-			return fmt.Errorf("%q: want FROM=TO", pair)
-		}
-		if _, ok := pairs[from]; ok {
-			return fmt.Errorf("%q is renamed twice", from)
-		}
-		pairs[from] = to
-	}
-	*m = pairs
-	return nil
-}
-
-func (m ModelMap) String() string {
-	var pairs []string
-	for from, to := range m {
-		pairs = append(pairs, from+"="+to)
-	}
-	slices.Sort(pairs)
-	return strings.Join(pairs, ",")
-}
 
 // Problem is a setting that cannot be used.
 type Problem struct {
@@ -251,6 +194,20 @@ func (c *Config) Validate() error {
 	if c.MaxRequestBytes < 1 {
 		bad("max-request-bytes", "%s: a limit has to be above 0", c.MaxRequestBytes)
 	}
+	if c.StoreMode != 0 && !capture.ValidMode(fs.FileMode(c.StoreMode)) {
+		bad("store-mode", "%s: want an octal mode that its owner can read and write, others not write, and nobody execute", c.StoreMode)
+	}
+	switch {
+	case c.TLSCert == "" && c.TLSKey == "":
+	case c.TLSKey == "":
+		bad("tls-key", "is missing: --tls-cert needs its key")
+	case c.TLSCert == "":
+		bad("tls-cert", "is missing: --tls-key needs its certificate")
+	default:
+		if _, err := loadPair(c.TLSCert, c.TLSKey); err != nil {
+			bad("tls-cert", "%w", err)
+		}
+	}
 	oneOf("log-level", c.LogLevel, "debug", "info", "warn", "error")
 	oneOf("log-format", c.LogFormat, "auto", "json", "console")
 	for _, f := range []struct{ setting, path string }{
@@ -313,18 +270,17 @@ func (c *Config) upstreamModel(asked string) string {
 // parseUpstream reads the root of the model server and takes a last /v1 off it, since every path joined to it has its own.
 func parseUpstream(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
-	if err != nil {
-		return nil, fmt.Errorf("%q is no URL", s)
-	}
 	switch {
+	case strings.Contains(s, "@") && (err != nil || u.User != nil): // before anything is said that quotes it
+		return nil, errors.New("credentials do not belong into the URL: use --upstream-api-key-file")
+	case err != nil:
+		return nil, fmt.Errorf("%q is no URL", s)
+	case u.RawQuery != "" || u.Fragment != "":
+		return nil, errors.New("a query or fragment has no place here")
 	case u.Scheme != "http" && u.Scheme != "https":
 		return nil, fmt.Errorf("%q: want an http or https URL", s)
 	case u.Host == "":
 		return nil, fmt.Errorf("%q names no host", s)
-	case u.User != nil:
-		return nil, errors.New("credentials do not belong into the URL: use --upstream-api-key-file")
-	case u.RawQuery != "" || u.Fragment != "":
-		return nil, fmt.Errorf("%q: a query or fragment has no place here", s)
 	}
 	path := strings.TrimSuffix(strings.TrimRight(u.EscapedPath(), "/"), "/v1")
 	u.RawPath = strings.TrimRight(path, "/")

@@ -47,8 +47,8 @@ type Handler struct {
 	small       *bufferPool // of pumps: a translated stream holds two as long as it lasts
 	copyOptions capture.CopyOptions
 	rawPolicy   capture.RawPolicy
-	tokens      *tokenFile      // nil: nobody is asked
-	training    *training.Store // nil: no tokens are captured
+	tokens      *reloaded[[]string] // nil: nobody is asked
+	training    *training.Store     // nil: no tokens are captured
 	weights     weights
 	side        sideRequests
 	inFlight    atomic.Int64

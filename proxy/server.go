@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"runtime"
@@ -65,7 +66,10 @@ func Open(cfg Config, deps Deps) (*Server, error) {
 	m := metrics.New(metrics.Build{Version: deps.Version, Commit: deps.Commit, GoVersion: runtime.Version()})
 	s := &Server{cfg: cfg, log: deps.Log}
 	if cfg.Capture != CaptureOff {
-		store, err := capture.Open(capture.Options{Dir: cfg.Store, Durability: capture.Durability(cfg.Durability), Observe: observeStore(m, deps.Log)})
+		store, err := capture.Open(capture.Options{
+			Dir: cfg.Store, Durability: capture.Durability(cfg.Durability), Mode: fs.FileMode(cfg.StoreMode),
+			Observe: observeStore(m, deps.Log),
+		})
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrStore, err)
 		}
@@ -94,6 +98,13 @@ func (s *Server) open(deps Deps, m *metrics.Metrics) error {
 		return fmt.Errorf("listen: %w", err)
 	}
 	s.proxyLn = progressListener{ln, s.cfg.ClientWriteTimeout}
+	if s.cfg.TLSCert != "" {
+		if s.proxyLn, err = tlsListener(s.proxyLn, s.cfg.TLSCert, s.cfg.TLSKey, s.log); err != nil {
+			ln.Close()
+			s.proxyLn = nil
+			return fmt.Errorf("tls: %w", err)
+		}
+	}
 	s.proxy = s.httpServer(s.handler)
 	if s.health, err = newHealth(s.handler, s.cfg.Capture == CaptureRequired); err != nil {
 		return err
@@ -143,7 +154,7 @@ func (s *Server) Run(ctx context.Context) error {
 	if s.admin != nil {
 		go serve("admin", s.admin, s.adminLn) // ends with Close in Close
 	}
-	s.log.Info("serving", zap.String("listen", s.Addr()), zap.String("admin_listen", s.AdminAddr()), zap.String("upstream", s.handler.upstream.String()))
+	s.log.Info("serving", zap.String("listen", s.Addr()), zap.Bool("tls", s.cfg.TLSCert != ""), zap.String("admin_listen", s.AdminAddr()), zap.String("upstream", s.handler.upstream.String()))
 	var err error
 	select {
 	case <-ctx.Done():

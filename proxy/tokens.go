@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,66 +14,79 @@ import (
 
 var errNoToken = errors.New("the file holds no token")
 
-// tokenPoll is how often a token file is looked at, when somebody asks for it. A mounted secret changes by a symlink,
-// which only looking finds.
-const tokenPoll = 2 * time.Second
+// filePoll is how often files that are read again are looked at, when somebody asks for what is in them. A mounted secret
+// changes by a symlink, which only looking finds.
+const filePoll = 2 * time.Second
 
-// tokenFile is a list of bearer tokens in a file, read again when the file changes. A file that cannot be read any more
-// keeps the tokens that it had: a half-done rotation must not lock everybody out.
-type tokenFile struct {
-	path   string
-	log    *zap.Logger
-	tokens atomic.Pointer[[]string]
+// reloaded is what stands in files, read again when one of them changes. Files that cannot be read any more, or do not fit
+// each other, leave what there was: a half-done rotation must not lock everybody out.
+type reloaded[T any] struct {
+	paths []string
+	read  func() (T, error)
+	log   *zap.Logger
+	value atomic.Pointer[T]
 
-	mu     sync.Mutex // guards what follows; held while the file is looked at
+	mu     sync.Mutex // guards what follows; held while the files are looked at
 	looked time.Time
-	stamp  fileStamp
+	seen   []os.FileInfo // of what value was read from
 }
 
-// fileStamp tells one content of a file from another.
-type fileStamp struct {
-	modified time.Time
-	size     int64
-}
-
-func openTokenFile(path string, log *zap.Logger) (*tokenFile, error) {
-	f := &tokenFile{path: path, log: log}
+// openReloaded reads the files for the first time.
+func openReloaded[T any](log *zap.Logger, read func() (T, error), paths ...string) (*reloaded[T], error) {
+	f := &reloaded[T]{paths: paths, read: read, log: log}
 	if err := f.load(); err != nil {
 		return nil, err
 	}
 	return f, nil
 }
 
-// get returns the tokens of now; the slice must not be changed.
-func (f *tokenFile) get() []string {
+// get returns what the files say now; it must not be changed.
+func (f *reloaded[T]) get() T {
 	if f.mu.TryLock() {
-		if time.Since(f.looked) >= tokenPoll {
+		if time.Since(f.looked) >= filePoll {
 			if err := f.load(); err != nil {
-				f.log.Warn("the token file cannot be read again; its earlier tokens stay valid", zap.String("file", f.path), zap.Error(err))
+				f.log.Warn("a file cannot be read again; what it said before stays valid", zap.Strings("files", f.paths), zap.Error(err))
 			}
 		}
 		f.mu.Unlock()
 	}
-	return *f.tokens.Load()
+	return *f.value.Load()
 }
 
-// load is called with mu held, or before the file is shared.
-func (f *tokenFile) load() error {
+// load is called with mu held, or before the files are shared.
+func (f *reloaded[T]) load() error {
 	f.looked = time.Now()
-	info, err := os.Stat(f.path)
+	now := make([]os.FileInfo, len(f.paths))
+	for i, path := range f.paths {
+		var err error
+		if now[i], err = os.Stat(path); err != nil {
+			return err
+		}
+	}
+	if slices.EqualFunc(now, f.seen, sameContent) {
+		return nil
+	}
+	value, err := f.read()
 	if err != nil {
-		return fmt.Errorf("look at the token file: %w", err)
+		return err
 	}
-	if stamp := (fileStamp{info.ModTime(), info.Size()}); stamp != f.stamp || f.tokens.Load() == nil {
-		tokens, err := readTokens(f.path)
-		if err != nil {
-			return fmt.Errorf("read the token file: %w", err)
-		}
-		if len(tokens) == 0 {
-			return errNoToken
-		}
-		f.tokens.Store(&tokens)
-		f.stamp = stamp
-	}
+	f.value.Store(&value)
+	f.seen = now
 	return nil
+}
+
+// sameContent tells one content of a file from another.
+func sameContent(a, b os.FileInfo) bool {
+	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
+}
+
+// openTokenFile is a list of bearer tokens in a file.
+func openTokenFile(path string, log *zap.Logger) (*reloaded[[]string], error) {
+	return openReloaded(log, func() ([]string, error) {
+		tokens, err := readTokens(path)
+		if err == nil && len(tokens) == 0 {
+			err = fmt.Errorf("%s: %w", path, errNoToken)
+		}
+		return tokens, err
+	}, path)
 }

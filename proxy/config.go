@@ -80,6 +80,10 @@ type Config struct {
 
 	// DrainTimeout is what exchanges in flight get after SIGTERM.
 	DrainTimeout time.Duration `default:"30s" help:"What exchanges in flight get after SIGTERM."`
+	// MaxInFlight bounds the model calls that are served at the same time; more are refused with 503. 0: no bound.
+	MaxInFlight int64 `default:"0" help:"At most this many model calls at once; more are refused with 503 and Retry-After. 0: no bound."`
+	// MaxInFlightPerRollout bounds those of one rollout. 0: no bound.
+	MaxInFlightPerRollout int64 `default:"0" help:"The same for the calls of one rollout. 0: no bound."`
 
 	// AuthTokenFile holds the bearer tokens that clients must present on the proxy port, one a line; reloaded when it changes.
 	AuthTokenFile string `help:"File with one bearer token a line that clients must present on the proxy port; reloaded when it changes."`
@@ -196,6 +200,12 @@ func (c *Config) Validate() error {
 	}
 	if c.StoreMode != 0 && !capture.ValidMode(fs.FileMode(c.StoreMode)) {
 		bad("store-mode", "%s: want an octal mode that its owner can read and write, others not write, and nobody execute", c.StoreMode)
+	}
+	if c.MaxInFlight < 0 {
+		bad("max-in-flight", "%d is negative", c.MaxInFlight)
+	}
+	if c.MaxInFlightPerRollout < 0 {
+		bad("max-in-flight-per-rollout", "%d is negative", c.MaxInFlightPerRollout)
 	}
 	switch {
 	case c.TLSCert == "" && c.TLSKey == "":

@@ -55,6 +55,8 @@ type exchange struct {
 	leave   func()          // the call is in flight no more; nil: nobody was told
 	sealed  bool            // no call of its rollout is served
 	unseen  bool            // no model call, and it has marked its rollout
+	placed  bool            // the call has its place in flight
+	crowd   string          // why it has none; "": it was not refused one
 	tokens  []string        // of this proxy, one of which let the client in; nil: nobody is asked
 
 	held         bool    // the whole request body is in request
@@ -159,6 +161,9 @@ func (x *exchange) run() {
 			return
 		}
 		x.refuse(http.StatusConflict, codeSealed, "the rollout is sealed: no further call belongs to it")
+		return
+	case x.crowd != "":
+		x.refuseCrowd()
 		return
 	case x.plan == rewrite.Translate && x.route.Endpoint == rewrite.CountTokens:
 		x.countTokens()

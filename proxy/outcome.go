@@ -133,4 +133,5 @@ const (
 	codeSealed              = "sealed"
 	codeStoreUnavailable    = "store_unavailable"
 	codeInternal            = "internal"
+	codeOverloaded          = "overloaded"
 )

@@ -52,6 +52,7 @@ type Handler struct {
 	weights     weights
 	side        sideRequests
 	inFlight    atomic.Int64
+	flight      flight
 
 	uploadSilence time.Duration // the longest that a client may stop sending inside its request body
 	reading       sync.Mutex    // held by the one exchange that reads a long body back, see whole
@@ -129,6 +130,7 @@ func (x *exchange) accept() bool {
 				x.plan = rewrite.NewPlan(r.Method, x.route, []canon.Dialect{canon.Chat})
 			}
 		}
+		x.admit()
 	}
 	return true
 }
@@ -254,6 +256,7 @@ func (x *exchange) finish() {
 	if x.slot {
 		x.h.slots.Release(1)
 	}
+	x.giveWay()
 	x.cancel(errEnded)
 	if x.upload != nil && !x.uploaded.Load() {
 		linger := x.h.uploadSilence
@@ -417,6 +420,7 @@ func newHandler(cfg Config, log *zap.Logger, m *metrics.Metrics, store *capture.
 		cfg: cfg, log: log, metrics: m, store: store, training: tokens, side: newSideRequests(cfg.SideRequests), upstream: root,
 		transport: newTransport(cfg.UpstreamConnIdle),
 		buffers:   newBufferPool(32 << 10), small: newBufferPool(8 << 10),
+		flight:    flight{most: cfg.MaxInFlight, mostOfOne: cfg.MaxInFlightPerRollout},
 		rawPolicy: capture.RawPolicy(cfg.CaptureRaw), uploadSilence: uploadSilence,
 		copyOptions: capture.CopyOptions{
 			Memory: holdBytes, Max: int64(cfg.CaptureMaxBytes), Budget: capture.NewBudget(copyBudget),

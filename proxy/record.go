@@ -24,7 +24,10 @@ func (x *exchange) commit(s situation) error {
 	x.situation, x.making = s, true
 	x.endAt = x.elapsed()
 	x.settle()
-	defer func() { x.doneAt = x.elapsed() }()
+	defer func() {
+		x.doneAt = x.elapsed()
+		x.giveWay() // a client that has seen the end may send its next call before this exchange is over
+	}()
 	if x.callID == "" {
 		x.settled = true
 		x.release()

@@ -24,6 +24,7 @@ type faults struct {
 	dirSyncs atomic.Int32
 	opens    atomic.Int32 // of data files
 	files    atomic.Int32 // that are open
+	left     atomic.Int64 // bytes that are free; 0: what the file system says
 	onSync   func()       // called before a sync, by the test that set it alone
 }
 
@@ -87,6 +88,16 @@ func (f *faults) syncDir(dir string) error {
 		return syscall.EIO
 	}
 	return f.osFiles.syncDir(dir)
+}
+
+func (f *faults) free(dir string) (int64, error) {
+	switch n := f.left.Load(); {
+	case n < 0:
+		return 0, syscall.EIO
+	case n > 0:
+		return n, nil
+	}
+	return f.osFiles.free(dir)
 }
 
 func (h *faultFile) Write(p []byte) (int, error) {

@@ -28,6 +28,8 @@ type files interface {
 	mkdir(dir string) error
 	// syncDir makes the entries of the directory durable.
 	syncDir(dir string) error
+	// free is how many bytes an unprivileged process can still write to the file system of the directory.
+	free(dir string) (int64, error)
 }
 
 // lock is the lock of a data file, and a descriptor of its own.
@@ -132,6 +134,14 @@ func (osFiles) stat(path string) (fs.FileInfo, error) {
 
 func (fsys osFiles) mkdir(dir string) error { return mkdirDurable(dir, fsys.mode) }
 func (osFiles) syncDir(dir string) error    { return syncDir(dir) }
+
+func (osFiles) free(dir string) (int64, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return 0, &fs.PathError{Op: "statfs", Path: dir, Err: err}
+	}
+	return int64(st.Bavail) * int64(st.Bsize), nil
+}
 
 // syncFile makes a file durable that is not open.
 func syncFile(path string) error {

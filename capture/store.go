@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // Errors that Append returns beside those of the file system and the cause of its context.
@@ -44,6 +42,7 @@ type Observe struct {
 	Incomplete func(rollout string) // once for every Mark, the store's own included
 	Healed     func(rollout string) // a torn tail was ended
 	Trouble    func(rollout string, err error)
+	Low        func(free int64)  // the free space was found to have fallen below MinFree
 	Replay     func(ReplayEvent) // at the start, what dead writers left
 }
 
@@ -65,6 +64,8 @@ type Options struct {
 	Idle int
 	// Mode is the mode of files that are made; ValidMode accepts it. Folders let in whoever may read. Zero means 0640.
 	Mode fs.FileMode
+	// MinFree is how many bytes are to stay free in the file system of the store; Low tells when they are not. Zero: nobody looks.
+	MinFree int64
 
 	Observe Observe
 }
@@ -100,7 +101,8 @@ type Store struct {
 	kept   *keeper
 	marks  marker
 
-	presence presence
+	presence  presence
+	watermark watermark
 
 	journal *journal // nil unless under DurabilityJournal
 	lazy    *lazy    // nil unless under DurabilityAsync
@@ -254,11 +256,7 @@ func (s *Store) Drained() bool {
 
 // FreeBytes returns the bytes that an unprivileged process can still write to the file system of the store.
 func (s *Store) FreeBytes() (int64, error) {
-	var st unix.Statfs_t
-	if err := unix.Statfs(s.o.Dir, &st); err != nil {
-		return 0, &fs.PathError{Op: "statfs", Path: s.o.Dir, Err: err}
-	}
-	return int64(st.Bavail) * int64(st.Bsize), nil
+	return s.fs.free(s.o.Dir)
 }
 
 // Close takes no more records, waits until what is queued is durable or ctx has ended, tries once more to write marks, for at

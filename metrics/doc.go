@@ -65,6 +65,13 @@
 //		counter, bytes. Written to data files.
 //	rolltap_capture_incomplete_total
 //		counter. Incomplete marks: a rollout lost a record.
+//	rolltap_store_low_total
+//		counter. Times that the free space fell below --store-min-free, as
+//		far as a call or a probe was there to notice.
+//	rolltap_store_removed_rollouts_total
+//	rolltap_store_removed_bytes_total
+//		counters. Rollouts that --keep has removed, and the bytes of their
+//		files.
 //	rolltap_store_free_bytes
 //		gauge, bytes. Free space of the store's file system, read when it is
 //		scraped. Absent while it is unknown or there is no store.

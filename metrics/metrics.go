@@ -36,6 +36,7 @@ type Metrics struct {
 
 	commit, fsync, batch, lockWait prometheus.Histogram
 	bytes, incomplete              prometheus.Counter
+	storeLow, removed, removedSize prometheus.Counter
 
 	storeFree storeFree
 }
@@ -106,6 +107,10 @@ func New(b Build) *Metrics {
 	m.lockWait = histogram("capture_lock_wait_seconds", "Wait for the lock of a data file.", ownBuckets)
 	m.bytes = counter("capture_bytes_total", "Bytes written to data files.")
 	m.incomplete = counter("capture_incomplete_total", "Rollouts marked as incomplete.")
+
+	m.storeLow = counter("store_low_total", "Times that the free space of the store fell below its watermark.")
+	m.removed = counter("store_removed_rollouts_total", "Rollouts that were removed because they are not to be kept.")
+	m.removedSize = counter("store_removed_bytes_total", "Bytes of rollouts that were removed because they are not to be kept.")
 
 	m.storeFree.desc = prometheus.NewDesc(namespace+"_store_free_bytes",
 		"Free space of the store's file system.", nil, nil)
@@ -227,6 +232,15 @@ func (m *Metrics) CaptureLockWait(d time.Duration) { m.lockWait.Observe(d.Second
 
 // CaptureIncomplete counts a rollout that was marked as incomplete.
 func (m *Metrics) CaptureIncomplete() { m.incomplete.Inc() }
+
+// StoreLow counts a fall of the store's free space below its watermark.
+func (m *Metrics) StoreLow() { m.storeLow.Inc() }
+
+// StoreRemoved counts a rollout that is not kept any more, and the bytes of its files.
+func (m *Metrics) StoreRemoved(bytes int64) {
+	m.removed.Inc()
+	m.removedSize.Add(float64(bytes))
+}
 
 // StoreFree names the function that tells the free bytes of the store. It is
 // called at each scrape; while it fails, or is nil, the series is absent: a zero

@@ -52,6 +52,9 @@ func script(m *Metrics) {
 	m.CaptureFsync(4 * time.Millisecond)
 	m.CaptureLockWait(20 * time.Microsecond)
 	m.CaptureIncomplete()
+	m.StoreLow()
+	m.StoreRemoved(4096)
+	m.StoreRemoved(1)
 	m.StoreFree(func() (int64, error) { return 1 << 40, nil })
 }
 

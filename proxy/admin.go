@@ -55,10 +55,13 @@ func (c *health) check(ctx context.Context) error {
 		return errDraining
 	}
 	if c.strict {
+		ctx, cancel := context.WithTimeout(ctx, probeTime)
+		defer cancel()
+		if err := c.h.store.Low(ctx); err != nil {
+			return fmt.Errorf("the store takes no records: %w", err)
+		}
 		if err := c.h.store.Trouble(); err != nil {
 			// Nobody sends records to a sidecar that is not ready, so the store has to be tried here.
-			ctx, cancel := context.WithTimeout(ctx, probeTime)
-			defer cancel()
 			if err := c.h.store.Probe(ctx); err != nil {
 				return fmt.Errorf("the store takes no records: %w", err)
 			}

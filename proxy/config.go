@@ -75,8 +75,12 @@ type Config struct {
 	CaptureMaxBytes Size `default:"64MiB" help:"Longest copy of one body in a record; the rest passes on and the record says truncated."`
 	// MaxRequestBytes is the largest request that is recorded whole, counted after decoding. Any size is forwarded.
 	MaxRequestBytes Size `default:"64MiB" help:"Largest request, counted after decoding. A larger one is forwarded and its record is cut; where it has to be read it is refused with 413."`
+	// StoreMinFree is the free space of the store's file system below which records are not counted on. 0: not looked at.
+	StoreMinFree Size `default:"0" help:"Free space of the store's file system below which best-effort marks rollouts and required refuses calls with 507; 0: not looked at."`
 	// StoreMode is the mode of the store's files; folders let in whoever may read.
 	StoreMode FileMode `default:"0640" help:"Mode of the store's new files; new folders let in whoever may read."`
+	// Keep is how long, and how much of, the store is kept.
+	Keep Keep `default:"off" help:"Remove rollouts not written to for this long, or the oldest beyond this many bytes, or both: 168h,50GiB. Only ones that are sealed, have no calls in flight and were not written to for ten minutes."`
 
 	// DrainTimeout is what exchanges in flight get after SIGTERM.
 	DrainTimeout time.Duration `default:"30s" help:"What exchanges in flight get after SIGTERM."`

@@ -1,9 +1,13 @@
 package proxy
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
+
+	"rolltap/capture"
 )
 
 // retryAfter is what a client that is refused for want of room is told to wait, in seconds.
@@ -73,4 +77,36 @@ func (x *exchange) refuseCrowd() {
 	}
 	x.out.Header().Set("Retry-After", retryAfter)
 	x.refuse(http.StatusServiceUnavailable, codeOverloaded, x.crowd)
+}
+
+// refuseLow refuses a call whose record, or whose tokens, may not be missing while the store has no room for it, before anything is generated.
+// The rollout is marked: its conversation will lack what this call would have said. It reports whether it did so.
+func (x *exchange) refuseLow() bool {
+	if x.callID == "" || x.h.cfg.Capture != CaptureRequired && x.taught == nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(x.ctx, x.h.cfg.CaptureDeadline)
+	defer cancel()
+	err := x.h.store.Low(ctx)
+	if err == nil || x.in.Context().Err() != nil {
+		return false
+	}
+	x.h.store.Mark(x.route.Rollout, x.callID, "watermark", err)
+	x.cause, x.callID = err, ""
+	x.reject(http.StatusInsufficientStorage, codeStoreUnavailable, "the store has no room for the record of this call, which was not sent")
+	return true
+}
+
+// declineLow gives up a record that may be missing while the store is to take none, and reports whether it did so. That is
+// decided when the record is made: there may be room again.
+func (x *exchange) declineLow(ctx context.Context, r *capture.Record) bool {
+	if x.h.cfg.Capture == CaptureRequired {
+		return false // there was room when the call began
+	}
+	err := x.h.store.Low(ctx)
+	if !errors.Is(err, capture.ErrLow) {
+		return false // a file system that does not answer yet may still take the record late
+	}
+	x.h.store.Decline(r, err)
+	return true
 }

@@ -130,6 +130,9 @@ func (x *exchange) accept() bool {
 				x.plan = rewrite.NewPlan(r.Method, x.route, []canon.Dialect{canon.Chat})
 			}
 		}
+		if x.refuseLow() {
+			return false
+		}
 		x.admit()
 	}
 	return true

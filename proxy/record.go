@@ -39,7 +39,15 @@ func (x *exchange) commit(s situation) error {
 	// The client's context may be over already; the record's wait is its own.
 	ctx, cancel := context.WithTimeout(context.Background(), x.h.cfg.CaptureDeadline)
 	defer cancel()
+	declined := x.declineLow(ctx, r)
+	if declined {
+		entry = x.declineTokens()
+	}
 	kept := x.keepTokens(ctx, entry)
+	if declined {
+		x.tokensKept(kept)
+		return nil
+	}
 	err := x.h.store.Append(ctx, r)
 	x.tokensKept(kept)
 	if err == nil || x.h.cfg.Capture != CaptureRequired {

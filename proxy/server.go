@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -48,6 +49,8 @@ type Server struct {
 	store   *capture.Store
 	tokens  *training.Store
 	health  *health
+	sweeper *retention     // nil: everything is kept
+	wg      sync.WaitGroup // what works beside the ports until base is done
 
 	proxy   *http.Server
 	proxyLn net.Listener
@@ -67,7 +70,7 @@ func Open(cfg Config, deps Deps) (*Server, error) {
 	s := &Server{cfg: cfg, log: deps.Log}
 	if cfg.Capture != CaptureOff {
 		store, err := capture.Open(capture.Options{
-			Dir: cfg.Store, Durability: capture.Durability(cfg.Durability), Mode: fs.FileMode(cfg.StoreMode),
+			Dir: cfg.Store, Durability: capture.Durability(cfg.Durability), Mode: fs.FileMode(cfg.StoreMode), MinFree: int64(cfg.StoreMinFree),
 			Observe: observeStore(m, deps.Log),
 		})
 		if err != nil {
@@ -78,6 +81,9 @@ func Open(cfg Config, deps Deps) (*Server, error) {
 		if s.tokens, err = newTraining(&cfg, deps.Log); err != nil {
 			s.Close()
 			return nil, fmt.Errorf("%w: %w", ErrStore, err)
+		}
+		if cfg.Keep != (Keep{}) {
+			s.sweeper = newRetention(&cfg, m, deps.Log)
 		}
 	}
 	s.base, s.cut = context.WithCancelCause(context.Background())
@@ -154,6 +160,9 @@ func (s *Server) Run(ctx context.Context) error {
 	if s.admin != nil {
 		go serve("admin", s.admin, s.adminLn) // ends with Close in Close
 	}
+	if s.sweeper != nil {
+		s.wg.Go(func() { s.sweeper.run(s.base) }) // ends with Close, in drain
+	}
 	s.log.Info("serving", zap.String("listen", s.Addr()), zap.Bool("tls", s.cfg.TLSCert != ""), zap.String("admin_listen", s.AdminAddr()), zap.String("upstream", s.handler.upstream.String()))
 	var err error
 	select {
@@ -197,6 +206,7 @@ func (s *Server) quiet(ctx context.Context) error {
 func (s *Server) Close() error {
 	var errs []error
 	s.cut(errDrained)
+	errs = append(errs, s.sweptUp())
 	if s.proxyLn != nil {
 		s.proxyLn.Close() // closed already after a drain
 	}
@@ -225,6 +235,18 @@ func (s *Server) Close() error {
 	return errors.Join(errs...)
 }
 
+// sweptUp waits for what works beside the ports; a file system that hangs holds it up, and is not waited for longer than the store.
+func (s *Server) sweptUp() error {
+	done := make(chan struct{})
+	go func() { s.wg.Wait(); close(done) }()
+	select {
+	case <-done:
+		return nil
+	case <-time.After(closeGrace):
+		return errors.New("the removal of rollouts does not end")
+	}
+}
+
 // observeStore lets the store report to metrics and log, neither of which it knows.
 func observeStore(m *metrics.Metrics, log *zap.Logger) capture.Observe {
 	return capture.Observe{
@@ -235,6 +257,10 @@ func observeStore(m *metrics.Metrics, log *zap.Logger) capture.Observe {
 		Incomplete: func(string) { m.CaptureIncomplete() },
 		Healed: func(rollout string) {
 			log.Warn("a torn tail was ended", zap.String("rollout", rollout))
+		},
+		Low: func(free int64) {
+			m.StoreLow()
+			log.Error("the space that is left for the store is below --store-min-free", zap.Int64("free_bytes", free))
 		},
 		Replay: func(e capture.ReplayEvent) {
 			log.Warn("the journal of a dead writer", zap.String("what", string(e.Kind)), zap.String("segment", e.Segment),

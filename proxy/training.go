@@ -292,6 +292,14 @@ func (x *exchange) keepTokens(ctx context.Context, e *training.Entry) <-chan boo
 	return done
 }
 
+// declineTokens gives tokens up together with the record that they would be joined to.
+func (x *exchange) declineTokens() *training.Entry {
+	if t := x.taught; t != nil && t.result == tokensOK {
+		t.result, t.generated = tokensStore, 0
+	}
+	return nil
+}
+
 // tokensKept waits until what there is to say of the call's tokens is durable.
 func (x *exchange) tokensKept(done <-chan bool) {
 	if done != nil && !<-done && x.taught.result == tokensOK {

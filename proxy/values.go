@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"rolltap/capture"
 )
@@ -90,3 +91,51 @@ func (m *FileMode) UnmarshalText(b []byte) error {
 func (m FileMode) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
 func (m FileMode) String() string { return fmt.Sprintf("%04o", uint32(m)) }
+
+// Keep is how long a rollout is kept behind its last record, and how many bytes all of them may have, written 168h,50GiB,
+// or one of both. The zero value, written off, keeps everything.
+type Keep struct {
+	Age   time.Duration
+	Bytes Size
+}
+
+// UnmarshalText reads a duration, a size, or both with a comma between.
+func (k *Keep) UnmarshalText(b []byte) error {
+	text := strings.TrimSpace(string(b))
+	if text == "off" {
+		*k = Keep{}
+		return nil
+	}
+	var read Keep
+	for part := range strings.SplitSeq(text, ",") {
+		part = strings.TrimSpace(part)
+		age, notAge := time.ParseDuration(part)
+		var size Size
+		notSize := size.UnmarshalText([]byte(part))
+		switch {
+		case notAge == nil && age > 0 && read.Age == 0:
+			read.Age = age
+		case notSize == nil && size > 0 && read.Bytes == 0:
+			read.Bytes = size
+		default:
+			return fmt.Errorf("%q: want off, or an age, a size, or one of each, such as 168h,50GiB", b)
+		}
+	}
+	*k = read
+	return nil
+}
+
+// MarshalText writes what is kept as it is read.
+func (k Keep) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+func (k Keep) String() string {
+	switch {
+	case k == Keep{}:
+		return "off"
+	case k.Bytes == 0:
+		return k.Age.String()
+	case k.Age == 0:
+		return k.Bytes.String()
+	}
+	return k.Age.String() + "," + k.Bytes.String()
+}

@@ -1,0 +1,51 @@
+package proxy
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"rolltap/capture"
+)
+
+func TestKeep_runsBesideTheServer(t *testing.T) {
+	s := chatSample()
+	store := filepath.Join(t.TempDir(), "store")
+	up := newUpstream(t, answerBySample)
+	first := start(t, up.url(), func(c *Config) { c.Store = store })
+	for _, rollout := range []string{"sealed", "open"} {
+		first.post("/ng-rollout/"+rollout+s.path, s.ask)
+		first.record(rollout)
+	}
+	first.stop()
+	wait(t, "Run returns", first.ended)
+	if err := capture.Seal(store, "sealed"); err != nil {
+		t.Fatal(err)
+	}
+	long := time.Now().Add(-time.Hour)
+	for _, name := range first.stored() {
+		if err := os.Chtimes(filepath.Join(store, name), long, long); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := start(t, up.url(), func(c *Config) { c.Store, c.Keep = store, Keep{Age: 30 * time.Minute} })
+	eventually(t, "the sealed rollout is removed", func() bool { return r.metric("rolltap_store_removed_rollouts_total") == 1 })
+	if got := strings.Join(r.stored(), " "); got != "open.capture.jsonl" {
+		t.Errorf("the store holds %s", got)
+	}
+	if got := r.metric("rolltap_store_removed_bytes_total"); got < 500 {
+		t.Errorf("%v bytes were removed", got)
+	}
+	eventually(t, "what stays is told", func() bool { return r.logs.FilterMessageSnippet("beyond --keep stay").Len() == 1 })
+	if r.logs.FilterMessageSnippet("was removed, see --keep").Len() != 1 {
+		t.Error("the removal is not in the log")
+	}
+}
+
+func TestKeep_isOffByDefault(t *testing.T) {
+	if r := start(t, "http://127.0.0.1:1"); r.srv.sweeper != nil {
+		t.Error("rollouts are removed that nobody has asked to remove")
+	}
+}

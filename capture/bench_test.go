@@ -64,12 +64,12 @@ func cpu() time.Duration {
 func BenchmarkEncode(b *testing.B) {
 	request := `{"text":"` + strings.Repeat("0123456789abcde ", 512) + `"}`
 	b.ReportAllocs()
-	var buf []byte
+	var lines memoryPool
 	for b.Loop() {
-		l, err := encode(record("r", "c", request), buf[:0])
+		l, err := encode(record("r", "c", request), &lines)
 		if err != nil {
 			b.Fatal(err)
 		}
-		buf = l.buf
+		lines.put(l.buf, pooledBuf)
 	}
 }

@@ -39,15 +39,18 @@ type cut struct {
 
 // encode makes the line of r. It reads each copy once to judge it, and once more to copy it in when the line is small.
 // The line then owns r. An error means that a spool file could not be read again; r is still the caller's.
-func encode(r *Record, dst []byte) (*line, error) {
+func encode(r *Record, lines *memoryPool) (*line, error) {
 	size := estimate(r)
-	e := encoder{b: dst, inline: size <= inlineMax, r: r, room: MaxLine - restMax}
-	if e.inline {
-		e.b = slices.Grow(dst, int(size+size/3)+1<<10) // text grows by its escapes
-	}
+	e := encoder{inline: size <= inlineMax, r: r, room: MaxLine - restMax}
 	e.allot()
+	if !e.inline {
+		size = 0
+	}
+	text := size - e.parsed() // which grows by its escapes
+	e.b = lines.get(int(size+text/3) + besides)
 	e.record()
 	if e.err != nil {
+		lines.put(e.b, pooledBuf)
 		return nil, e.err
 	}
 	l := &line{buf: e.b, hole: e.hole, cuts: e.cuts, record: r, size: int64(len(e.b)) + holeSpace}
@@ -59,6 +62,23 @@ func encode(r *Record, dst []byte) (*line, error) {
 		l.record = nil
 	}
 	return l, nil
+}
+
+// besides is about what a line takes beside its bodies.
+const besides = 1 << 10
+
+// parsed is how much of the bodies is written once and as JSON, which does not grow.
+func (e *encoder) parsed() (n int64) {
+	if e.r.Raw == RawAlways {
+		return 0
+	}
+	if e.request.object {
+		n += e.r.Request.Len()
+	}
+	if e.response.object {
+		n += e.r.Response.Len()
+	}
+	return n
 }
 
 // holeSpace is more than writer and seq take.

@@ -80,7 +80,7 @@ func (j *journal) stream(s *segment, e *journalEntry) error {
 	if err := s.write(head); err != nil {
 		return err
 	}
-	w := streamWriter{s: s, buf: slices.Grow(j.scratch[:0], pooledBuf), crc: crc32.Checksum(head[entryPrefix:], castagnoli())}
+	w := streamWriter{s: s, buf: slices.Grow(j.scratch[:0], pieceSize), crc: crc32.Checksum(head[entryPrefix:], castagnoli())}
 	err := e.stream(&w)
 	if err == nil {
 		err = w.flush()

@@ -13,7 +13,7 @@ import (
 // encoded returns the line of r as it would be the first of a writer.
 func encoded(t testing.TB, r *Record) string {
 	t.Helper()
-	l, err := encode(r, nil)
+	l, err := encode(r, new(memoryPool))
 	if err != nil {
 		t.Fatal(err)
 	}

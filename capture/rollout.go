@@ -97,8 +97,9 @@ func (s *rolloutSet) rest(r *rollout) *rollout {
 	return old
 }
 
-// Buffers of small lines, and of batches, are used again; what is larger than pooledBuf is left to the garbage collector.
-const pooledBuf = 256 << 10
+// Buffers of lines and of batches are used again; what is larger than pooledBuf is left to the garbage collector. Every line that
+// is built in memory fits as a rule.
+const pooledBuf = 2 << 20
 
 type bufPool struct{ p sync.Pool }
 

@@ -2,9 +2,7 @@ package capture
 
 import (
 	"io"
-	"math/bits"
 	"os"
-	"sync"
 	"sync/atomic"
 
 	"rolltap/internal/jsonx"
@@ -17,35 +15,22 @@ const spoolTail = 32 << 10
 // no bound. It also keeps the memory of released copies for the next ones.
 type Budget struct {
 	left atomic.Int64
-	used [reuseClasses]sync.Pool // of *[]byte with a capacity of reuseFrom << class
+	used memoryPool
 }
-
-const (
-	reuseFrom    = 1 << 10
-	reuseClasses = 11 // up to 1 MiB
-)
 
 // reuse returns memory for at least size bytes, from a released copy where there is some.
 func (b *Budget) reuse(size int) []byte {
-	class := bits.Len(uint((size - 1) / reuseFrom))
-	if class >= reuseClasses {
+	if b == nil {
 		return make([]byte, 0, size)
 	}
-	if b != nil {
-		if m, ok := b.used[class].Get().(*[]byte); ok {
-			return (*m)[:0]
-		}
-	}
-	return make([]byte, 0, reuseFrom<<class)
+	return b.used.get(size)
 }
 
 // recycle takes memory that nobody looks at any more.
 func (b *Budget) recycle(mem []byte) {
-	class := bits.Len(uint((cap(mem) - 1) / reuseFrom))
-	if b == nil || class >= reuseClasses || cap(mem) != reuseFrom<<class {
-		return
+	if b != nil {
+		b.used.put(mem, defaultCopyMemory)
 	}
-	b.used[class].Put(&mem)
 }
 
 // NewBudget returns a budget of total bytes. With 0 it never gives: every copy beyond a few hundred bytes is a file.

@@ -107,7 +107,8 @@ type Store struct {
 	journal *journal // nil unless under DurabilityJournal
 	lazy    *lazy    // nil unless under DurabilityAsync
 
-	lines, batches bufPool
+	lines   memoryPool
+	batches bufPool
 
 	quit    context.Context // ends when nothing must wait for a lock or a token any more
 	abandon context.CancelCauseFunc
@@ -182,7 +183,7 @@ func (s *Store) Append(ctx context.Context, r *Record) error {
 		return fmt.Errorf("%w: %q", ErrInvalidID, r.Rollout)
 	}
 	rollout, callID := r.Rollout, r.CallID
-	l, err := encode(r, s.lines.get())
+	l, err := encode(r, &s.lines)
 	if err != nil {
 		r.release()
 		s.lost(rollout, callID, "encode", err)

@@ -155,3 +155,55 @@ func TestCopyConcurrently(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+func TestLentMemoryOutlivesItsCopy(t *testing.T) {
+	c := NewCopy(CopyOptions{Reuse: true, Budget: NewBudget(1 << 20)})
+	c.Expect(4 << 10)
+	first, ok := c.Lend()
+	if !ok || len(first) != 0 {
+		t.Fatalf("lent %q %v", first, ok)
+	}
+	room := c.Room()
+	n := copy(room, "filled in place")
+	c.Wrote(n)
+	second, ok := c.Lend()
+	if !ok || string(second) != "filled in place" || c.Len() != int64(n) || c.Total() != int64(n) {
+		t.Fatalf("lent %q %v, %d of %d", second, ok, c.Len(), c.Total())
+	}
+	c.Write(make([]byte, 8<<10)) // grows out of what is lent
+	if m := c.o.Budget.reuse(4 << 10); &m[:1][0] == &second[0] {
+		t.Fatal("lent memory is used again once the copy has grown out of it")
+	}
+	c.Release()
+	if _, ok := c.Lend(); ok || c.Room() != nil {
+		t.Error("a released copy lends")
+	}
+	c.Return()
+	if c.mem == nil {
+		t.Error("dropped while somebody has it")
+	}
+	c.Return()
+	if c.mem != nil {
+		t.Error("kept when nobody has it")
+	}
+	if string(second) != "filled in place" {
+		t.Errorf("changed to %q", second)
+	}
+}
+
+func TestRoomEndsAtTheBounds(t *testing.T) {
+	c := NewCopy(CopyOptions{Max: 700})
+	c.Expect(1000)
+	if n := len(c.Room()); n != 700 {
+		t.Errorf("room for %d bytes, want 700", n)
+	}
+	c.Wrote(700)
+	if n := len(c.Room()); n != 0 {
+		t.Errorf("room for %d bytes more", n)
+	}
+	c.Write([]byte("x"))
+	if c.Room() != nil || !c.Truncated() || c.Total() != 701 {
+		t.Errorf("truncated %v, total %d", c.Truncated(), c.Total())
+	}
+	c.Release()
+}

@@ -24,7 +24,7 @@ type CopyOptions struct {
 	// Dir is the folder of spool files. Empty means os.TempDir.
 	Dir string
 	// Reuse lets later copies of the same Budget have this one's memory once it is released or grown out of: nobody may keep
-	// what Bytes returned.
+	// what Bytes returned, save between Lend and Return.
 	Reuse bool
 	// Budget bounds the memory of all copies together; a copy that it refuses moves to a file at once. Nil is no bound.
 	Budget *Budget
@@ -43,6 +43,7 @@ type Copy struct {
 	total     int64        // bytes written, kept or not
 	truncated bool
 	released  bool
+	lent      int // times that Lend has given and Return has not taken back
 
 	judged   int64 // Len at which object and tight were found, -1 never
 	object   bool
@@ -146,8 +147,9 @@ func (c *Copy) move(size int) {
 	c.mem = append(make([]byte, 0, size), old...)
 }
 
+// recycle gives memory to later copies; what is lent is left to whoever has it.
 func (c *Copy) recycle(mem []byte) {
-	if c.o.Reuse && cap(mem) > 0 {
+	if c.o.Reuse && cap(mem) > 0 && c.lent == 0 {
 		c.o.Budget.recycle(mem)
 	}
 }
@@ -333,8 +335,7 @@ func (c *Copy) Release() {
 		return
 	}
 	c.released = true
-	c.recycle(c.mem)
-	c.mem = nil
+	c.drop()
 	c.give()
 	if c.spool != nil {
 		c.spool.close()

@@ -41,7 +41,17 @@ func (x *exchange) newUpload(kept *capture.Copy) *upload {
 	return &upload{x: x, body: x.in.Body, rc: http.NewResponseController(x.out.ResponseWriter), copy: kept, next: x.h.uploadSilence / 8}
 }
 
+// Read implements io.Reader.
 func (u *upload) Read(p []byte) (int, error) {
+	return u.read(p, func(n int) {
+		if u.copy != nil {
+			u.copy.Write(p[:n])
+		}
+	})
+}
+
+// read reads once; keep is told how much, before anybody else is.
+func (u *upload) read(p []byte, keep func(n int)) (int, error) {
 	u.reading.Lock()
 	defer u.reading.Unlock()
 	if u.stopped.Load() {
@@ -54,9 +64,7 @@ func (u *upload) Read(p []byte) (int, error) {
 	}
 	n, err := u.body.Read(p)
 	if n > 0 {
-		if u.copy != nil {
-			u.copy.Write(p[:n])
-		}
+		keep(n)
 		if u.x.requestBytes.Add(int64(n)) == u.x.in.ContentLength {
 			u.x.uploaded.Store(true) // its end may be looked for only when the answer is here already
 		}
@@ -96,6 +104,7 @@ func (x *exchange) takeBody() error {
 	defer func() { x.waited += x.elapsed() - began }()
 	o := x.h.copyOptions
 	o.Max = min(o.Max, int64(x.h.cfg.MaxRequestBytes))
+	o.Reuse = r.ContentLength > lendFrom
 	x.request = capture.NewCopy(o)
 	x.request.Expect(r.ContentLength)
 	up := x.newUpload(x.request)
@@ -121,7 +130,13 @@ func (u *upload) hold(limit int64) (bool, error) {
 	buf := u.x.h.buffers.Get()
 	defer u.x.h.buffers.Put(buf)
 	for u.x.requestBytes.Load() <= limit {
-		n, err := u.Read(buf)
+		var n int
+		var err error
+		if room := u.copy.Room(); len(room) > 0 {
+			n, err = u.read(room, u.copy.Wrote)
+		} else {
+			n, err = u.Read(buf)
+		}
 		if kept := u.copy.Len(); kept < u.x.requestBytes.Load() {
 			// The copy could not take it all, a full spool folder perhaps. The client's bytes are not to suffer.
 			u.rest = bytes.Clone(buf[n-int(u.x.requestBytes.Load()-kept) : n])
@@ -140,8 +155,8 @@ func (u *upload) hold(limit int64) (bool, error) {
 // inBody is the body that ReverseProxy is given.
 func (x *exchange) inBody() io.ReadCloser {
 	switch {
-	case x.held:
-		return x.keptReader()
+	case x.held: // outBody has it
+		return http.NoBody
 	case x.upload == nil:
 		return http.NoBody
 	case x.requestBytes.Load() == 0:
@@ -154,6 +169,11 @@ func (x *exchange) inBody() io.ReadCloser {
 // its leisure, when the answer may have arrived and the copy may be gone with its record: that must not look like a broken
 // request, since the transport then breaks the answer as well.
 func (x *exchange) keptReader() io.ReadCloser {
+	if x.request.Len() > lendFrom {
+		if b, ok := x.request.Lend(); ok {
+			return &lentBody{kept: x.request, rest: b, readers: 1}
+		}
+	}
 	if b, ok := x.request.Bytes(); ok {
 		return io.NopCloser(bytes.NewReader(b))
 	}

@@ -17,7 +17,7 @@ func newTransport(connIdle time.Duration) *http.Transport {
 	return &http.Transport{
 		// No proxy from the environment: nothing but the configured upstream is ever dialled.
 		Proxy:       nil,
-		DialContext: (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		DialContext: dialUpstream(&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}),
 		// The standard 2 idle connections a host cause reconnect storms against a single upstream.
 		MaxIdleConns:        4096,
 		MaxIdleConnsPerHost: 4096,
@@ -32,6 +32,16 @@ func newTransport(connIdle time.Duration) *http.Transport {
 		WriteBufferSize: 8 << 10,
 		// A non-nil empty map keeps HTTP/2 off for https upstreams.
 		TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{},
+	}
+}
+
+func dialUpstream(d *net.Dialer) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := d.DialContext(ctx, network, addr)
+		if tcp, ok := c.(*net.TCPConn); ok && err == nil {
+			return upstreamConn{tcp}, nil
+		}
+		return c, err
 	}
 }
 

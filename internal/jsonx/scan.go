@@ -24,19 +24,40 @@ func escapes(w uint64) (quotes, others uint64) {
 // plain returns the index of the first byte of p from i on that ends a run inside a string: a quote, a
 // backslash, a control character or a byte of a multi-byte sequence. It returns len(p) if there is none.
 func plain(p []byte, i int) int {
+	for i+32 <= len(p) {
+		q := p[i : i+32 : i+32]
+		h0, h1 := hits(binary.LittleEndian.Uint64(q)), hits(binary.LittleEndian.Uint64(q[8:]))
+		h2, h3 := hits(binary.LittleEndian.Uint64(q[16:])), hits(binary.LittleEndian.Uint64(q[24:]))
+		if (h0|h1|h2|h3)&tops == 0 {
+			i += 32
+			continue
+		}
+		if h0 &= tops; h0 != 0 {
+			return i + bits.TrailingZeros64(h0)>>3
+		}
+		if h1 &= tops; h1 != 0 {
+			return i + 8 + bits.TrailingZeros64(h1)>>3
+		}
+		if h2 &= tops; h2 != 0 {
+			return i + 16 + bits.TrailingZeros64(h2)>>3
+		}
+		return i + 24 + bits.TrailingZeros64(h3&tops)>>3
+	}
 	for ; i+8 <= len(p); i += 8 {
-		w := binary.LittleEndian.Uint64(p[i:])
-		// A subtraction borrows from the byte above only if this byte is a hit itself, so the lowest hit
-		// is exact, and only that one is used.
-		hits := (w | (w - ones*' ') | (w ^ ones*'"' - ones) | (w ^ ones*'\\' - ones)) & tops
-		if hits != 0 {
-			return i + bits.TrailingZeros64(hits)>>3
+		if h := hits(binary.LittleEndian.Uint64(p[i:])) & tops; h != 0 {
+			return i + bits.TrailingZeros64(h)>>3
 		}
 	}
 	for i < len(p) && isPlain(p[i]) {
 		i++
 	}
 	return i
+}
+
+// hits marks in the top bits the bytes of w that end a run, and maybe bytes above such a one: a subtraction borrows from the byte above
+// only if this byte is a hit itself, so the lowest hit is exact, and only that one is used.
+func hits(w uint64) uint64 {
+	return w | (w - ones*' ') | (w ^ ones*'"' - ones) | (w ^ ones*'\\' - ones)
 }
 
 func isPlain(b byte) bool { return b >= ' ' && b < 0x80 && b != '"' && b != '\\' }
@@ -60,8 +81,11 @@ func (c *Compactor) text(p []byte, i int) int {
 			}
 			return i + 1
 		case b == '\\':
-			if i+1 < len(p) && isEscape(p[i+1]) {
+			from := i
+			for i+1 < len(p) && p[i] == '\\' && isEscape(p[i+1]) { // often several stand together
 				i += 2
+			}
+			if i > from {
 				continue
 			}
 			c.state = stEscape
@@ -148,11 +172,8 @@ func (c *Compactor) inner(p []byte, i int) int {
 
 // isEscape reports whether b after a backslash makes a whole escape.
 func isEscape(b byte) bool {
-	switch b {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-		return true
-	}
-	return false
+	const quote, letters = 1<<'"' | 1<<'/', 1<<('\\'-64) | 1<<('b'-64) | 1<<('f'-64) | 1<<('n'-64) | 1<<('r'-64) | 1<<('t'-64)
+	return uint64(quote)>>b&1 != 0 || uint64(letters)>>(b-64)&1 != 0
 }
 
 // hexDigit returns the value of b, or -1.

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"errors"
 	"net"
 	"os"
@@ -10,7 +11,8 @@ import (
 // progressListener hands out client connections whose writes fail once the client has stopped reading for limit.
 type progressListener struct {
 	net.Listener
-	limit time.Duration // 0: never
+	limit   time.Duration // 0: never
+	buffers *bufferPool   // to gather writes in
 }
 
 func (l progressListener) Accept() (net.Conn, error) {
@@ -22,7 +24,14 @@ func (l progressListener) Accept() (net.Conn, error) {
 	if !ok || l.limit <= 0 {
 		return c, nil
 	}
-	return &progressConn{Conn: tcp, tcp: tcp, limit: l.limit}, nil
+	return &progressConn{Conn: tcp, tcp: tcp, limit: l.limit, buffers: l.buffers}, nil
+}
+
+// connKey is the key of a request's context under which the server keeps its connection: net/http hands it out in no other way.
+type connKey struct{}
+
+func withConn(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, c)
 }
 
 // progressConn is a client connection with a write deadline that moves with the client's progress: a client that reads
@@ -36,6 +45,30 @@ type progressConn struct {
 	tcp   *net.TCPConn // the same connection
 	limit time.Duration
 	armed time.Time // the deadline that the connection has now
+
+	buffers   *bufferPool
+	gathering bool
+	gathered  []byte // of buffers, nil: nothing was
+}
+
+// gatherBytes is what a connection gathers at most: a read of the gate, and what frames it.
+const gatherBytes = 32<<10 + 6<<10
+
+// gather keeps what is written until send: net/http writes a large chunk in three pieces, the beginning that fits into its buffer,
+// the rest, and a line end. Nothing else may write to the connection meanwhile.
+func (c *progressConn) gather() { c.gathering = true }
+
+// send writes what was gathered, and tells how much of it was not written.
+func (c *progressConn) send() (unsent int, err error) {
+	c.gathering = false
+	if c.gathered == nil {
+		return 0, nil
+	}
+	n, err := c.write(c.gathered)
+	unsent = len(c.gathered) - n
+	c.buffers.Put(c.gathered[:cap(c.gathered)])
+	c.gathered = nil
+	return unsent, err
 }
 
 // CloseWrite is what net/http and httputil look for, to end one direction without a reset.
@@ -43,6 +76,25 @@ func (c *progressConn) CloseWrite() error { return c.tcp.CloseWrite() }
 
 // Write fails with os.ErrDeadlineExceeded when the client took nothing for the limit (and an eighth of it).
 func (c *progressConn) Write(p []byte) (int, error) {
+	if !c.gathering {
+		return c.write(p)
+	}
+	if c.gathered == nil && len(p) <= gatherBytes {
+		c.gathered = c.buffers.Get()[:0]
+	}
+	if len(p) <= cap(c.gathered)-len(c.gathered) {
+		c.gathered = append(c.gathered, p...)
+		return len(p), nil
+	}
+	_, err := c.send()
+	c.gathering = true
+	if err != nil {
+		return 0, err
+	}
+	return c.write(p)
+}
+
+func (c *progressConn) write(p []byte) (int, error) {
 	now := time.Now()
 	step := c.limit / 8
 	// Moving a deadline costs as much as a small write; one that is still ahead will do, since it only makes us look.

@@ -20,7 +20,7 @@ func connPair(t *testing.T, limit time.Duration) (client *net.TCPConn, server ne
 	defer ln.Close()
 	accepted := make(chan net.Conn, 1)
 	go func() {
-		c, err := progressListener{ln, limit}.Accept()
+		c, err := progressListener{ln, limit, newBufferPool(gatherBytes)}.Accept()
 		if err != nil {
 			t.Error(err)
 		}
@@ -93,5 +93,67 @@ func TestListenerWithoutLimitLeavesConnectionsAlone(t *testing.T) {
 	server.Close()
 	if b, _ := io.ReadAll(client); string(b) != "x" {
 		t.Errorf("got %q, want x", b)
+	}
+}
+
+func TestGatheredWritesArriveInOrder(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		pieces []int
+	}{
+		{"nothing", nil},
+		{"a chunk in three pieces", []int{4096, 28 << 10, 2}},
+		{"more than is gathered", []int{4096, 32 << 10, 8 << 10, 2}},
+		{"one piece that is larger than all that is gathered", []int{10, gatherBytes + 1, 2}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			client, server := connPair(t, time.Minute)
+			conn := server.(*progressConn)
+			got := make(chan []byte, 1)
+			go func() {
+				all, err := io.ReadAll(client)
+				if err != nil {
+					t.Error(err)
+				}
+				got <- all
+			}()
+			var want []byte
+			conn.gather()
+			for i, n := range c.pieces {
+				p := bytes.Repeat([]byte{byte('a' + i)}, n)
+				want = append(want, p...)
+				if w, err := conn.Write(p); w != n || err != nil {
+					t.Fatalf("piece %d: wrote %d, %v; want %d", i, w, err, n)
+				}
+			}
+			if unsent, err := conn.send(); unsent != 0 || err != nil {
+				t.Fatalf("send: %d unsent, %v", unsent, err)
+			}
+			if conn.gathered != nil || conn.gathering {
+				t.Error("the connection still gathers")
+			}
+			conn.Write([]byte("end"))
+			conn.Close()
+			if b := <-got; !bytes.Equal(b, append(want, "end"...)) {
+				t.Errorf("the client got %d bytes, want %d, or in another order", len(b), len(want)+3)
+			}
+		})
+	}
+}
+
+func TestGatheredWriteTellsWhatWasNotSent(t *testing.T) {
+	_, server := connPair(t, 100*time.Millisecond)
+	conn := server.(*progressConn)
+	for { // until the client, that does not read, has taken all that it can
+		if _, err := conn.Write(make([]byte, 64<<10)); err != nil {
+			break
+		}
+	}
+	conn.gather()
+	if n, err := conn.Write(make([]byte, 32<<10)); n != 32<<10 || err != nil {
+		t.Fatalf("gathering: %d, %v", n, err)
+	}
+	if unsent, err := conn.send(); unsent != 32<<10 || !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("send: %d unsent, %v; want all of it, and a deadline", unsent, err)
 	}
 }

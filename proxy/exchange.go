@@ -265,6 +265,7 @@ func (x *exchange) modifyResponse(res *http.Response) error {
 	if x.route.Prefixed && res.StatusCode >= 300 && res.StatusCode < 400 {
 		x.keepPrefix(res.Header)
 	}
+	defer func() { x.out.flushes = res.ContentLength < 0 }()
 	switch {
 	case res.StatusCode == http.StatusSwitchingProtocols:
 		if x.model() || !strings.EqualFold(res.Header.Get("Upgrade"), x.in.Header.Get("Upgrade")) {
@@ -429,30 +430,3 @@ func (x *exchange) badUpload(err error) {
 
 // tailEnded reports whether the stream was ended by us, because the upstream kept it open behind its end.
 func (x *exchange) tailEnded() bool { return errors.Is(context.Cause(x.ctx), errTail) }
-
-// answer is the client's side of an exchange: what was sent of the answer, and whether that failed.
-type answer struct {
-	http.ResponseWriter
-	status int // of the final head, 0: none was sent
-	bytes  int64
-	failed error // the client could not be written to
-}
-
-// Unwrap lets http.ResponseController find flush, hijack and deadlines.
-func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
-
-func (a *answer) WriteHeader(status int) {
-	if status >= 200 || status == http.StatusSwitchingProtocols {
-		a.status = status
-	}
-	a.ResponseWriter.WriteHeader(status)
-}
-
-func (a *answer) Write(p []byte) (int, error) {
-	n, err := a.ResponseWriter.Write(p)
-	a.bytes += int64(n)
-	if err != nil && a.failed == nil {
-		a.failed = err
-	}
-	return n, err
-}

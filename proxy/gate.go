@@ -92,6 +92,7 @@ func (g *gate) Read(p []byte) (int, error) {
 // cleanEOF tells the end together with the last bytes: one write to the client less.
 func (g *gate) cleanEOF() error {
 	if g.open && errors.Is(g.srcErr, io.EOF) && g.released == g.total {
+		g.x.out.last.Store(true)
 		return io.EOF
 	}
 	return nil

@@ -60,7 +60,7 @@ type Handler struct {
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	x := &exchange{h: h, in: r, out: answer{ResponseWriter: w}, start: time.Now()}
+	x := &exchange{h: h, in: r, out: newAnswer(w, r), start: time.Now()}
 	h.inFlight.Add(1)
 	h.metrics.InFlight(1)
 	x.ctx, x.cancel = context.WithCancelCause(r.Context())

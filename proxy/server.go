@@ -103,7 +103,7 @@ func (s *Server) open(deps Deps, m *metrics.Metrics) error {
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
-	s.proxyLn = progressListener{ln, s.cfg.ClientWriteTimeout}
+	s.proxyLn = progressListener{ln, s.cfg.ClientWriteTimeout, newBufferPool(gatherBytes)}
 	if s.cfg.TLSCert != "" {
 		if s.proxyLn, err = tlsListener(s.proxyLn, s.cfg.TLSCert, s.cfg.TLSKey, s.log); err != nil {
 			ln.Close()
@@ -133,7 +133,7 @@ func (s *Server) httpServer(h http.Handler) *http.Server {
 	var only http.Protocols
 	only.SetHTTP1(true)
 	return &http.Server{Handler: h, Protocols: &only, ReadHeaderTimeout: headTime, IdleTimeout: clientIdle, ErrorLog: s.handler.stdLog,
-		BaseContext: func(net.Listener) context.Context { return s.base }}
+		BaseContext: func(net.Listener) context.Context { return s.base }, ConnContext: withConn}
 }
 
 // Addr is the proxy port's address.

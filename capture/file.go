@@ -64,11 +64,12 @@ type osFiles struct{ mode fs.FileMode }
 
 func (fsys osFiles) lock(path string, create bool) (lock, error) {
 	for {
-		// Never by a link, and never waiting for the other end of a pipe. A new file is made apart from it, for its mode.
+		// Never by a link, and never waiting for the other end of a pipe; without that flag os.OpenFile would also make the descriptor
+		// nonblocking and, since the poller refuses files, blocking again. A new file is made apart from it, for its mode.
 		l := flock.New(path, flock.SetFlag(os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK))
 		ok, err := l.TryLock()
 		switch {
-		case err == nil && !ok:
+		case err == nil && !ok, errors.Is(err, syscall.EAGAIN): // or a lease is being taken from somebody
 			return nil, errLocked
 		case err == nil:
 			return l, nil
@@ -101,12 +102,33 @@ func (osFiles) data(path string) (file, error) {
 		fd, err := unix.Open(path, unix.O_RDWR|unix.O_APPEND|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 		switch err {
 		case nil:
-			return os.NewFile(uintptr(fd), path), nil
+			return &dataFile{File: os.NewFile(uintptr(fd), path)}, nil
 		case unix.EINTR:
 		default:
 			return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 		}
 	}
+}
+
+// dataFile asks the system once which file it is: that never changes, and a descriptor that is kept is used for many batches.
+type dataFile struct {
+	*os.File
+	id    fileID
+	err   error
+	asked bool // id and err are there; who holds the file's lock may look
+}
+
+// identityOf tells which file f has open, errNoBirthTime where that cannot be told for certain.
+func identityOf(f syscall.Conn) (fileID, error) {
+	d, ok := f.(*dataFile)
+	if !ok {
+		return askIdentity(f)
+	}
+	if !d.asked {
+		d.id, d.err = askIdentity(d.File)
+		d.asked = d.err == nil || errors.Is(d.err, errNoBirthTime)
+	}
+	return d.id, d.err
 }
 
 func (fsys osFiles) mark(path string, line []byte) error {

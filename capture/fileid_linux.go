@@ -11,8 +11,8 @@ import (
 // are spelled differs between architectures.
 const ioctlGeneration = unix.FS_IOC_GETFLAGS + ('v'-'f')<<8
 
-// identityOf tells which file f has open, errNoBirthTime where that cannot be told for certain.
-func identityOf(f syscall.Conn) (fileID, error) {
+// askIdentity is identityOf by two system calls.
+func askIdentity(f syscall.Conn) (fileID, error) {
 	raw, err := f.SyscallConn()
 	if err != nil {
 		return fileID{}, err

@@ -9,8 +9,10 @@ import (
 // goroutine of its own; it does not write at the same time.
 type answer struct {
 	http.ResponseWriter
-	conn   *progressConn // nil when it is another kind of connection
-	status int           // of the final head, 0: none was sent
+	control *http.ResponseController // of that
+	conn    *progressConn            // nil when it is another kind of connection
+
+	status int // of the final head, 0: none was sent
 	bytes  int64
 	failed error // the client could not be written to
 
@@ -21,7 +23,7 @@ type answer struct {
 
 func newAnswer(w http.ResponseWriter, r *http.Request) answer {
 	conn, _ := r.Context().Value(connKey{}).(*progressConn)
-	return answer{ResponseWriter: w, conn: conn}
+	return answer{ResponseWriter: w, control: http.NewResponseController(w), conn: conn}
 }
 
 // Unwrap lets http.ResponseController find flush, hijack and deadlines.
@@ -34,7 +36,7 @@ func (a *answer) FlushError() error {
 		return nil
 	}
 	a.flushed = true
-	return http.NewResponseController(a.ResponseWriter).Flush()
+	return a.control.Flush()
 }
 
 func (a *answer) WriteHeader(status int) {

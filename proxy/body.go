@@ -38,20 +38,16 @@ type upload struct {
 }
 
 func (x *exchange) newUpload(kept *capture.Copy) *upload {
-	return &upload{x: x, body: x.in.Body, rc: http.NewResponseController(x.out.ResponseWriter), copy: kept, next: x.h.uploadSilence / 8}
+	return &upload{x: x, body: x.in.Body, rc: x.out.control, copy: kept, next: x.h.uploadSilence / 8}
 }
 
 // Read implements io.Reader.
 func (u *upload) Read(p []byte) (int, error) {
-	return u.read(p, func(n int) {
-		if u.copy != nil {
-			u.copy.Write(p[:n])
-		}
-	})
+	return u.read(p, false)
 }
 
-// read reads once; keep is told how much, before anybody else is.
-func (u *upload) read(p []byte, keep func(n int)) (int, error) {
+// read reads once, into the copy's own room or not.
+func (u *upload) read(p []byte, room bool) (int, error) {
 	u.reading.Lock()
 	defer u.reading.Unlock()
 	if u.stopped.Load() {
@@ -64,7 +60,12 @@ func (u *upload) read(p []byte, keep func(n int)) (int, error) {
 	}
 	n, err := u.body.Read(p)
 	if n > 0 {
-		keep(n)
+		switch { // before anybody is told of it
+		case room:
+			u.copy.Wrote(n)
+		case u.copy != nil:
+			u.copy.Write(p[:n])
+		}
 		if u.x.requestBytes.Add(int64(n)) == u.x.in.ContentLength {
 			u.x.uploaded.Store(true) // its end may be looked for only when the answer is here already
 		}
@@ -127,14 +128,17 @@ func (x *exchange) takeBody() error {
 // hold reads the body into the copy and reports whether all of it is there. The end has to be seen, not only counted:
 // behind it the server watches for the client leaving.
 func (u *upload) hold(limit int64) (bool, error) {
-	buf := u.x.h.buffers.Get()
-	defer u.x.h.buffers.Put(buf)
+	var buf []byte // for what the copy has no room for
 	for u.x.requestBytes.Load() <= limit {
 		var n int
 		var err error
 		if room := u.copy.Room(); len(room) > 0 {
-			n, err = u.read(room, u.copy.Wrote)
+			n, err = u.read(room, true)
 		} else {
+			if buf == nil {
+				buf = u.x.h.buffers.Get()
+				defer u.x.h.buffers.Put(buf)
+			}
 			n, err = u.Read(buf)
 		}
 		if kept := u.copy.Len(); kept < u.x.requestBytes.Load() {

@@ -149,7 +149,7 @@ func newCallID() string {
 func (x *exchange) run() {
 	if x.in.Body != http.NoBody {
 		// Moved by each read of the body. Also behind an answer that does not need the body the server waits for the rest of it.
-		http.NewResponseController(x.out.ResponseWriter).SetReadDeadline(x.start.Add(x.h.uploadSilence))
+		x.out.control.SetReadDeadline(x.start.Add(x.h.uploadSilence))
 	}
 	if !x.accept() {
 		return

@@ -65,10 +65,7 @@ func (g *gate) Read(p []byte) (int, error) {
 		case g.released < min(g.safe, g.total):
 			return g.release(p), g.cleanEOF()
 		case g.ended && !g.open:
-			if g.fail = g.x.commit(g.situation()); g.fail == nil {
-				g.open, g.safe = true, math.MaxInt64
-				g.tailFrom = g.total
-			}
+			g.fail = g.commit()
 		case g.srcErr != nil:
 			return 0, g.srcErr
 		case len(g.held) <= len(p)/2:
@@ -76,6 +73,12 @@ func (g *gate) Read(p []byte) (int, error) {
 			n := copy(p, g.held)
 			n += g.read(p[n:])
 			pass := int(min(g.safe, g.total) - g.released)
+			if pass == 0 && g.ended && !g.open {
+				// Nothing may pass before the commit, so what is held stays where it is meanwhile.
+				if g.fail = g.commit(); g.fail == nil {
+					pass = n
+				}
+			}
 			g.held = append(g.held[:0], p[pass:n]...)
 			if pass > 0 {
 				g.released += int64(pass)
@@ -87,6 +90,15 @@ func (g *gate) Read(p []byte) (int, error) {
 			g.held = g.held[:len(g.held)+n]
 		}
 	}
+}
+
+// commit settles the exchange, once its end is known, and lets the end through.
+func (g *gate) commit() error {
+	if err := g.x.commit(g.situation()); err != nil {
+		return err
+	}
+	g.open, g.safe, g.tailFrom = true, math.MaxInt64, g.total
+	return nil
 }
 
 // cleanEOF tells the end together with the last bytes: one write to the client less.

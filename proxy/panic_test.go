@@ -39,9 +39,10 @@ func TestPanic_whileTheRecordIsMade(t *testing.T) {
 	h := r.srv.handler
 	for _, broken := range []bool{false, true} {
 		in := httptest.NewRequest(http.MethodPost, "/ng-rollout/r/v1/chat/completions", nil)
-		x := &exchange{h: h, in: in, out: answer{ResponseWriter: httptest.NewRecorder(), status: 200}, start: time.Now(),
+		x := &exchange{h: h, in: in, out: newAnswer(httptest.NewRecorder(), in), start: time.Now(),
 			plan: rewrite.PassThrough, route: rewrite.ParseRoute("/ng-rollout/r/v1/chat/completions"), callID: newCallID(),
 			attempted: true, upstreamStatus: 200, source: "upstream"}
+		x.out.status = 200
 		x.ctx, x.cancel = in.Context(), func(error) {}
 		x.dialect = faultyDialect{rewrite.DialectOf(canon.Chat)}
 		x.response = capture.NewCopy(h.copyOptions)

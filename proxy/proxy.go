@@ -250,7 +250,7 @@ func (x *exchange) finish() {
 	}
 	if fault != nil && x.out.status != 0 && x.out.failed == nil {
 		// What the client was given before the answer broke may still lie in the server's buffer, which an abort throws away.
-		http.NewResponseController(x.out.ResponseWriter).Flush()
+		x.out.control.Flush()
 	}
 	if x.gate != nil && x.gate.decoded != nil {
 		x.gate.decoded.close()

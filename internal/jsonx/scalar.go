@@ -139,6 +139,10 @@ func Unquoted(interior []byte) []byte {
 
 // equalUnquoted reports whether interior stands for s.
 func equalUnquoted(interior []byte, s string) bool {
+	// Escapes only get shorter. Most names differ in their first byte, or have none.
+	if len(interior) < len(s) || len(s) > 0 && interior[0] != s[0] && interior[0] != '\\' {
+		return false
+	}
 	for {
 		i := bytes.IndexByte(interior, '\\')
 		if i < 0 {

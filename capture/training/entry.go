@@ -127,7 +127,7 @@ func encode(e *Entry) (*line, error) {
 	if err := e.check(); err != nil {
 		return nil, err
 	}
-	prompt, _, err := canonIDs(e.PromptTokenIDs)
+	prompt, before, err := canonIDs(e.PromptTokenIDs)
 	if err != nil {
 		return nil, err
 	}
@@ -150,11 +150,14 @@ func encode(e *Entry) (*line, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &line{rollout: e.Rollout, call: e.CallID, indexed: e.Fingerprint != "" && e.FingerprintVersion == FingerprintVersion}
+	l := &line{rollout: e.Rollout, call: e.CallID, indexed: mayBeLookedUp(e.Fingerprint, int64(e.FingerprintVersion))}
 	if l.indexed {
 		l.cand = Candidate{
 			CallID: e.CallID, Fingerprint: e.Fingerprint, ContextLen: e.ContextLen, ContextDigest: e.ContextDigest,
 			CumLen: e.CumLen, Digest: e.Digest,
+		}
+		if e.Digest == "" {
+			l.cand.CumLen = before + n
 		}
 	}
 	l.buf = make([]byte, 0, 1<<10)

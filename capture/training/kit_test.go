@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -54,7 +56,7 @@ func newEntry(rollout, call string, prompt, generation string) *Entry {
 	probs := "[" + strings.TrimSuffix(strings.Repeat("-0.5,", elements(generation)), ",") + "]"
 	e := &Entry{
 		Rollout: rollout, CallID: call, Model: "m", PromptTokenIDs: []byte(prompt), GenerationTokenIDs: []byte(generation),
-		GenerationLogProbs: []byte(probs), OutputItems: []byte(`[{"type":"message","role":"assistant","content":"` + call + `"}]`),
+		GenerationLogProbs: []byte(probs), OutputItems: []byte(`[{"type":"message","role":"assistant","content":` + strconv.QuoteToASCII(call) + `}]`),
 		ResponseID: "resp_" + call, CreatedAt: 1, Parent: Root,
 	}
 	if err := e.Stamp(); err != nil {
@@ -196,4 +198,16 @@ func wantProblem(t testing.TB, dir, rollout, part string) {
 	}
 }
 
-func child(string) { os.Exit(2) }
+// until waits for what another goroutine is about to do.
+func until(done func() bool) {
+	for !done() {
+		runtime.Gosched()
+	}
+}
+
+// queued is how many operations on a rollout wait for the one that runs.
+func queued(s *Store, rollout string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.rollouts[rollout].queue)
+}

@@ -2,7 +2,6 @@ package training
 
 import (
 	"bufio"
-	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"io"
@@ -153,7 +152,8 @@ func (f *flatWriter) plain(p []byte) bool {
 			if b == '\\' {
 				return false
 			}
-		case bytes.IndexByte([]byte("[]0123456789,-nul \t\r\n"), b) < 0:
+		case b-'0' <= 9, b == ',', b == '[', b == ']', b == '-', b == ' ', b == '\n', b == '\t', b == '\r', b == 'n', b == 'u', b == 'l':
+		default:
 			return false
 		}
 	}

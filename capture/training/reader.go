@@ -210,6 +210,7 @@ type Numbers struct {
 	rest []byte
 	text []byte
 	err  error
+	open bool // behind the bracket
 	done bool
 }
 
@@ -255,7 +256,8 @@ func (n *Numbers) Next() bool {
 				}
 				return n.err == nil
 			case b == ' ' || b == '\t' || b == '\r':
-			case b == '[' && len(n.text) == 0:
+			case b == '[' && !n.open:
+				n.open = true
 			default:
 				n.fail()
 				return false

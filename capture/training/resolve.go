@@ -131,7 +131,8 @@ func (l *lineage) put(c Candidate) {
 }
 
 // Candidates returns the committed calls of a rollout, by whatever process, whose conversation has this fingerprint, in the
-// order of the file. A Put that has returned, anywhere, is seen. Only fingerprints of version 2 are looked up.
+// order of the file. A Put that has returned, anywhere, is seen. Fingerprints of another version than
+// ours are not looked up.
 func (s *Store) Candidates(rollout, fingerprint string) ([]Candidate, error) {
 	if !ValidID(rollout) {
 		return nil, fmt.Errorf("candidates: %w: %q", ErrInvalidID, rollout)

@@ -163,7 +163,11 @@ func (s *state) mark(m Marked) {
 }
 
 func (s *state) withdraw(why string, n int64) {
-	if len(s.withdrawn) >= marksMax && s.withdrawn[why] == 0 {
+	words := len(s.withdrawn)
+	if _, ok := s.withdrawn["other"]; ok {
+		words--
+	}
+	if _, ok := s.withdrawn[why]; !ok && words >= marksMax {
 		why = "other"
 	}
 	s.withdrawn[why] += n

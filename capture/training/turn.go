@@ -119,6 +119,11 @@ func (t *turn) index() error {
 	if t.r.st.indexed > size {
 		return fmt.Errorf("%w: the state has indexed %d bytes of %d", ErrDamaged, t.r.st.indexed, size)
 	}
+	if !t.r.indexed && t.r.st.indexed > 0 {
+		if size, err = t.border(size); err != nil {
+			return err
+		}
+	}
 	if t.r.st.indexed < size || t.r.st.legacy {
 		if err := t.recover(size); err != nil {
 			t.r.loaded = false
@@ -127,6 +132,31 @@ func (t *turn) index() error {
 	}
 	t.r.indexed = true
 	return nil
+}
+
+// border makes sure that what the state has indexed ends with a line, so that the next one is not written into it, and returns the size of the
+// file. There are writers whose last line lacks its newline.
+func (t *turn) border(size int64) (int64, error) {
+	st, f := t.r.st, t.r.data
+	var b [1]byte
+	if _, err := f.ReadAt(b[:], st.indexed-1); err != nil {
+		return 0, err
+	}
+	switch {
+	case b[0] == '\n':
+		return size, nil
+	case st.indexed < size:
+		return 0, fmt.Errorf("%w: the state has indexed up to byte %d, inside of a line", ErrDamaged, st.indexed)
+	}
+	if _, err := f.WriteAt([]byte{'\n'}, size); err != nil {
+		f.Truncate(size)
+		return 0, err
+	}
+	st.indexed++
+	t.r.behind++
+	t.r.unsure = true
+	t.healed()
+	return st.indexed, nil
 }
 
 // recover reads the entries that the state does not know. A last line that is no JSON was never acknowledged and is cut off.

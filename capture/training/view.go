@@ -184,10 +184,14 @@ func (v *View) check() error {
 	return parentRules(v.Parent, v.hasParent, v.PromptIsDelta)
 }
 
-// candidate is what the resolver keeps of the entry; ok is false when it may not be looked up. An entry without a version was written
-// before there were several.
+// mayBeLookedUp reports whether an entry is one for the resolver. One without a version was written before there were several.
+func mayBeLookedUp(fingerprint string, version int64) bool {
+	return fingerprint != "" && (version == 0 || version == FingerprintVersion)
+}
+
+// candidate is what the resolver keeps of the entry; ok is false when it may not be looked up.
 func (v *View) candidate() (c Candidate, ok bool) {
-	if v.Fingerprint == "" || v.FingerprintVersion != 0 && v.FingerprintVersion != FingerprintVersion {
+	if !mayBeLookedUp(v.Fingerprint, v.FingerprintVersion) {
 		return c, false
 	}
 	c = Candidate{

@@ -30,10 +30,11 @@ const jsonx = "internal/jsonx"
 
 // arrows is the whole picture. What a row does not name is forbidden, so that each library has one place that knows it.
 var arrows = map[string]arrow{
-	"main":      {[]string{"proxy", "rewrite", "capture", "metrics", "internal/cli", jsonx}, []string{kong, yaml, zap, xsync, xsys}},
+	"main": {[]string{"proxy", "rewrite", "capture", "metrics", "internal/cli", jsonx}, []string{kong, yaml, zap, xsync, xsys}},
+
 	"proxy/api": {[]string{"capture", "capture/derive", "capture/training", jsonx}, []string{zap}},
 
-	"proxy": {[]string{"proxy/api", "rewrite", "rewrite/dialect", "rewrite/canon", "rewrite/lineage", "rewrite/tokens", "capture", "capture/training", "metrics", jsonx}, []string{compress, zap, xsync, xsys}},
+	"proxy": {[]string{"proxy/api", "rewrite", "rewrite/dialect", "rewrite/canon", "rewrite/lineage", "rewrite/tokens", "capture", "capture/protocol", "capture/training", "metrics", jsonx}, []string{compress, zap, xsync, xsys}},
 
 	"rewrite":           {[]string{"rewrite/chat", "rewrite/messages", "rewrite/responses", "rewrite/dialect", "rewrite/canon", "rewrite/sse", jsonx}, nil},
 	"rewrite/chat":      {[]string{"rewrite/dialect", "rewrite/canon", "rewrite/fold", "rewrite/sse", jsonx}, nil},
@@ -48,7 +49,9 @@ var arrows = map[string]arrow{
 
 	"rewrite/dialecttest": {[]string{"rewrite/dialect", "rewrite/canon", "rewrite/sse", jsonx}, nil}, // a kit like testing/slogtest
 
-	"capture": {[]string{jsonx}, []string{flock, xsync, xsys}},
+	"capture": {[]string{"capture/protocol", jsonx}, []string{flock, xsync, xsys}},
+
+	"capture/protocol": {}, // decisions, without files and clocks
 
 	"capture/training": {[]string{"internal/tokendigest", jsonx}, []string{flock, xsys}}, // a store of its own; it does not know capture's
 

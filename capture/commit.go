@@ -1,15 +1,14 @@
 package capture
 
 import (
-	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
+
+	"rolltap/capture/protocol"
 )
 
 const (
@@ -121,19 +120,12 @@ func (s *Store) acknowledge(b *batch, err error) {
 		s.lines.put(e.line.buf, pooledBuf)
 		e.line = nil
 		e.err = err
-		ours := e.state.CompareAndSwap(waiting, acknowledged)
-		switch {
-		case err == nil && ours:
-			inTime = true
-			s.result(ResultOK)
-		case err == nil:
-			s.result(ResultLate)
-		default:
-			if ours { // else the caller has marked it
-				s.Mark(e.rollout, e.callID, "append", err)
-			}
-			s.result(ResultLost)
+		result, mark := protocol.Settle(err == nil, e.take(protocol.Acknowledged))
+		if mark {
+			s.Mark(e.rollout, e.callID, "append", err)
 		}
+		inTime = inTime || result == protocol.OK
+		s.result(resultOf(result))
 	}
 	if inTime {
 		s.recovered()
@@ -144,188 +136,15 @@ func (s *Store) acknowledge(b *batch, err error) {
 	b.entries = nil // an idle rollout does not hold on to them
 }
 
-// commitFile is the commitFunc that appends to the rollout's own file.
-//
-// A batch is written afresh only when the file it was written to is not the one that the path names any more: then the lines
-// are taken back from the old file first, as far as it lets us. After a failed write or sync it is not tried again, because
-// what failed may be on the disk all the same, and a second copy would be a record twice.
-func (s *Store) commitFile(b *batch) error {
-	path := dataPath(s.o.Dir, b.r.id)
-	time.Sleep(time.Until(b.r.free))
-	giveUp := time.Now().Add(s.o.GiveUp)
-	for {
-		l, err := s.lock(giveUp, path)
-		if err != nil {
-			return err
-		}
-		began := time.Now()
-		again, err := s.writeLocked(b, path, l.file, l.info)
-		if err != nil || again {
-			l.Close()
-		} else {
-			l.lock.Close() // its error says nothing about what Sync has promised
-			s.kept.put(path, l.file, l.info)
-		}
-		if held := time.Since(began); held > courteous {
-			b.r.free = time.Now().Add(min(held/courtesy, courtesyTo))
-		}
-		if err != nil || !again {
-			return err
-		}
+// resultOf is the word for what protocol.Settle says.
+func resultOf(r protocol.Result) Result {
+	switch r {
+	case protocol.OK:
+		return ResultOK
+	case protocol.Late:
+		return ResultLate
 	}
-}
-
-// lock opens and locks the file that the path names, without holding any of the tokens for writing.
-func (s *Store) lock(giveUp time.Time, path string) (*locked, error) {
-	began := time.Now()
-	l, err := waitLock(s.quit, giveUp, s.fs, path, true, s.kept)
-	if err == nil && s.o.Observe.LockWait != nil {
-		s.o.Observe.LockWait(time.Since(began))
-	}
-	return l, err
-}
-
-// writeLocked writes the batch to the locked file f, whose size is in st. again says that the file lost its name meanwhile.
-func (s *Store) writeLocked(b *batch, path string, f file, st fs.FileInfo) (again bool, err error) {
-	began := time.Now()
-	old := st.Size()
-	id, sure, err := identityOfLocked(f, st)
-	if err != nil {
-		return false, err
-	}
-	known := b.r.seen.is(identity{id, old})
-	heal := false
-	if b.r.seen != (identity{id, old}) { // else it ends where we ended it, with a newline
-		if heal, err = torn(f, old); err != nil {
-			return false, err
-		}
-	}
-	buf := s.batches.get()
-	defer func() { s.batches.put(buf, batchMax+pooledBuf) }()
-	written, buf, data, err := s.writeBatch(f, b, heal, buf)
-	if err != nil {
-		f.Truncate(old) // if this fails, too, the tail is torn and the next batch ends it
-		return false, err
-	}
-	ref, err := s.secure(b, f, securing{id: id, inJournal: known && sure, offset: old, data: data})
-	if err != nil {
-		return false, err
-	}
-	if ref != nil {
-		defer func() {
-			if err == nil && !again {
-				ref.applied(b.r.id)
-			} else {
-				ref.forsaken()
-			}
-		}()
-	}
-	gone := false
-	if !known {
-		err := s.dir.wait()
-		gone = errors.Is(err, fs.ErrNotExist)
-		if err != nil && !gone {
-			return false, fmt.Errorf("sync the folder: %w", err)
-		}
-	}
-	ok, err := named(s.fs, path, st)
-	if err != nil {
-		return false, err
-	}
-	if gone || !ok {
-		f.Truncate(old) // nobody else writes here: we hold the lock, and a second copy is about to be made
-		return true, nil
-	}
-	b.r.seen = identity{id, old + int64(written)}
-	if heal && s.o.Observe.Healed != nil {
-		s.o.Observe.Healed(b.r.id)
-	}
-	if s.o.Observe.Batch != nil {
-		s.o.Observe.Batch(len(b.entries), written, time.Since(began))
-	}
-	return false, nil
-}
-
-func (s *Store) sync(f file) error {
-	select {
-	case s.syncs <- struct{}{}:
-	case <-s.quit.Done():
-		return context.Cause(s.quit)
-	}
-	defer func() { <-s.syncs }()
-	var began time.Time
-	err := s.convoy.do(func() error {
-		began = time.Now()
-		return f.Sync()
-	})
-	if s.o.Observe.Fsync != nil {
-		s.o.Observe.Fsync(time.Since(began))
-	}
-	return err
-}
-
-// writeBatch writes the lines, all small ones that follow each other in one write, with a newline in front when the file
-// ends inside a line. It returns how many bytes it wrote, the buffer that it was lent, and what it wrote when that was one
-// write.
-func (s *Store) writeBatch(f file, b *batch, heal bool, lent []byte) (n int, buf, data []byte, err error) {
-	buf = lent
-	if len(b.entries) == 1 && len(b.entries[0].line.cuts) == 0 && !heal {
-		data = b.entries[0].line.whole()
-		n, err = f.Write(data)
-		return n, buf, data, err
-	}
-	if len(b.entries) > 1 || len(b.entries[0].line.cuts) == 0 {
-		buf = slices.Grow(buf, int(min(b.bytes, batchMax))+1)
-	}
-	if heal {
-		buf = append(buf, '\n')
-	}
-	pieces := false
-	flush := func() error {
-		pieces = true
-		if len(buf) == 0 {
-			return nil
-		}
-		w, err := f.Write(buf)
-		n += w
-		buf = buf[:0]
-		return err
-	}
-	for _, e := range b.entries {
-		if len(e.line.cuts) == 0 {
-			buf = e.line.appendTo(buf)
-			continue
-		}
-		if err := flush(); err != nil {
-			return n, buf, nil, err
-		}
-		c := &countWriter{f: f}
-		w := bufio.NewWriterSize(c, pieceSize)
-		err := e.line.writeTo(w, make([]byte, pieceSize))
-		if err == nil {
-			err = w.Flush()
-		}
-		n += c.n
-		if err != nil {
-			return n, buf, nil, err
-		}
-	}
-	if pieces {
-		return n, buf, nil, flush()
-	}
-	n, err = f.Write(buf)
-	return n, buf, buf, err
-}
-
-type countWriter struct {
-	f file
-	n int
-}
-
-func (c *countWriter) Write(p []byte) (int, error) {
-	n, err := c.f.Write(p)
-	c.n += n
-	return n, err
+	return ResultLost
 }
 
 // identityOfLocked tells which file f is, whose Stat was st. It is sure where the file system tells files apart that had the

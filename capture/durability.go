@@ -4,6 +4,8 @@ import (
 	"context"
 	"path/filepath"
 	"time"
+
+	"rolltap/capture/protocol"
 )
 
 // Durability says what a record rests on when Append returns nil. Its line stands in the rollout's file in any case.
@@ -38,32 +40,7 @@ func Replay(ctx context.Context, dir string, report func(ReplayEvent)) error {
 	return replayJournals(ctx, dir, report)
 }
 
-// securing is what was just written to a locked file.
-type securing struct {
-	id     fileID
-	offset int64
-	data   []byte // what was written, nil when it was more than one write
-	// inJournal: a journal may speak of the file, since it can be told from every other and its inode and name are durable. A
-	// file that is new to us is synced itself.
-	inJournal bool
-}
-
-// secure makes what was written to f durable. ref stands for the journal's entry, nil when there is none.
-func (s *Store) secure(b *batch, f file, w securing) (ref *segmentRef, err error) {
-	if s.lazy != nil {
-		s.lazy.soon(b.r.id)
-		return nil, nil
-	}
-	if w.data != nil && w.inJournal && s.journal != nil && s.crowded() {
-		return s.journal.commit(&journalEntry{rollout: b.r.id, file: w.id, offset: w.offset, lines: len(b.entries), data: w.data})
-	}
-	if err = s.sync(f); err != nil && s.journal != nil {
-		// The system may have dropped more than this batch: what earlier batches left to the journal is in the same file.
-		s.journal.doubt(b.r.id)
-	}
-	return nil, err
-}
-
+// crowded reports whether so many records are on their way that the journal is cheaper than a sync of each file.
 func (s *Store) crowded() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +56,9 @@ func (s *Store) openJournal() {
 	}
 	switch s.o.Durability {
 	case DurabilityJournal:
+		s.mode = protocol.Journal
 	case DurabilityAsync:
+		s.mode = protocol.Async
 		s.lazy = newLazy(func(rollout string) error { return syncFile(dataPath(s.o.Dir, rollout)) }, func(rollout string, err error) {
 			// Which of its records the disk lacks nobody knows.
 			s.failed(rollout, err)

@@ -307,12 +307,17 @@ func TestPendingIsBounded(t *testing.T) {
 	f.slow.Store(int64(time.Second))
 	ended, end := context.WithCancel(t.Context())
 	end()
-	full := 0
-	for range 40 {
-		if errors.Is(s.Append(ended, record("r", callID(), `{"t":"`+strings.Repeat("x", 1000)+`"}`)), ErrFull) {
-			full++
-		}
+	var refused atomic.Int64
+	var wg sync.WaitGroup
+	for range 40 { // at once: each waits for its mark, which is slow, too
+		wg.Go(func() {
+			if errors.Is(s.Append(ended, record("r", callID(), `{"t":"`+strings.Repeat("x", 1000)+`"}`)), ErrFull) {
+				refused.Add(1)
+			}
+		})
 	}
+	wg.Wait()
+	full := int(refused.Load())
 	f.slow.Store(0)
 	if full < 20 || full > 35 {
 		t.Errorf("%d of 40 were refused", full)

@@ -2,11 +2,14 @@ package capture
 
 import (
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"io/fs"
 	"os"
 	"slices"
 	"time"
+
+	"rolltap/capture/protocol"
 )
 
 const (
@@ -14,30 +17,45 @@ const (
 	journalDirect   = 1 << 20 // larger data is not copied into the batch
 )
 
-// writeBatch writes and syncs a batch, and looks whether it stands where a replay will look for it.
-func (j *journal) writeBatch(s *segment, b *journalBatch) error {
-	var err error
-	if e := b.entries[0]; e.stream != nil {
-		err = j.stream(s, e)
-	} else {
-		err = j.gather(s, b)
+// writeBatch makes a batch durable in the segment that it returns. protocol.Entries says what is done next.
+func (j *journal) writeBatch(b *journalBatch) (s *segment, p protocol.Entries, err error) {
+	j.mu.Lock()
+	s = j.cur
+	j.mu.Unlock()
+	for p = protocol.BeginEntries(s != nil); !p.Ended(); p = p.Next(sawOf(err)) {
+		switch p.Do {
+		case protocol.MakeSegment:
+			if s, err = j.newSegment(); err != nil {
+				err = fmt.Errorf("new segment: %w", err)
+			}
+		case protocol.SyncSegments: // the content is synced with the first batch
+			if err = j.o.fs.syncDir(j.folder); err != nil {
+				s.drop()
+				err = fmt.Errorf("new segment: %w", err)
+				continue
+			}
+			j.use(s)
+		case protocol.WriteEntries:
+			if e := b.entries[0]; e.stream != nil {
+				err = j.stream(s, e)
+			} else {
+				err = j.gather(s, b)
+			}
+		case protocol.SyncEntries:
+			began := time.Now()
+			err = s.f.Sync()
+			if j.o.synced != nil {
+				j.o.synced(time.Since(began))
+			}
+		case protocol.LookSegment:
+			var now fs.FileInfo
+			now, err = j.o.fs.stat(s.path)
+			if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(s.info, now) {
+				err = errJournalMoved
+			}
+		}
 	}
-	if err != nil {
-		return err
-	}
-	began := time.Now()
-	err = s.f.Sync()
-	if j.o.synced != nil {
-		j.o.synced(time.Since(began))
-	}
-	if err != nil {
-		return err
-	}
-	now, err := j.o.fs.stat(s.path)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(s.info, now) {
-		return errJournalMoved
-	}
-	return err
+	return s, p, err
 }
 
 // gather writes all entries of a batch in one write, save those that are too large to be copied for that.

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"rolltap/capture/protocol"
 )
 
 // Names inside a store: <store>/.journal/<writer>/ holds lock and segments.
@@ -152,7 +155,7 @@ type journal struct {
 	queue    []*journalBatch
 	cur      *segment // nil when the next batch makes one
 	sealed   []*segment
-	suspect  map[string]struct{} // rollouts whose files could not be synced: what they hold must be written again first
+	suspect  map[string]int // syncs that failed since a rollout's file was durable: what it holds must be written again first
 }
 
 // segment is one file of a journal.
@@ -217,7 +220,7 @@ func (j *journal) doubt(rollout string) {
 	}
 	for _, s := range segments {
 		if _, ok := s.rollouts[rollout]; ok {
-			j.suspect[rollout] = struct{}{}
+			j.suspect[rollout]++
 			return
 		}
 	}
@@ -227,7 +230,7 @@ func (j *journal) doubt(rollout string) {
 func newJournal(o journalOptions) *journal {
 	j := &journal{
 		o: o.withDefaults(), folder: filepath.Join(o.dir, journalDir, o.writer),
-		wake: make(chan struct{}, 1), suspect: map[string]struct{}{},
+		wake: make(chan struct{}, 1), suspect: map[string]int{},
 	}
 	j.quit, j.stop = context.WithCancel(context.Background())
 	return j
@@ -283,18 +286,17 @@ func (j *journal) write() {
 		if b == nil {
 			return
 		}
-		s, err := j.current()
-		if err == nil {
-			err = j.writeBatch(s, b)
-		}
+		s, p, err := j.writeBatch(b)
 		j.mu.Lock()
-		b.err = err
-		if err == nil {
+		if p.Do == protocol.Commit {
 			b.ref = segmentRef{j, s}
 			s.used = time.Now()
 			s.entries += len(b.entries)
 			s.open += len(b.entries)
-		} else if s != nil {
+		} else {
+			b.err = cmp.Or(err, errUnfinished)
+		}
+		if p.Seal {
 			j.seal()
 		}
 		j.mu.Unlock()
@@ -335,18 +337,8 @@ func (j *journal) seal() {
 	}
 }
 
-// current returns the segment for the next batch.
-func (j *journal) current() (*segment, error) {
-	j.mu.Lock()
-	s := j.cur
-	j.mu.Unlock()
-	if s != nil {
-		return s, nil
-	}
-	s, err := j.newSegment()
-	if err != nil {
-		return nil, fmt.Errorf("new segment: %w", err)
-	}
+// use makes s the segment of the next batches, now that its name is durable.
+func (j *journal) use(s *segment) {
 	j.mu.Lock()
 	j.cur = s
 	if !j.retiring && !j.closed {
@@ -355,10 +347,9 @@ func (j *journal) current() (*segment, error) {
 	}
 	j.mu.Unlock()
 	j.wakeUp() // it knows when this one is old
-	return s, nil
 }
 
-// newSegment makes the next segment, in a new folder when there is none or it has gone.
+// newSegment makes the next segment, in a new folder when there is none or it has gone. Its name is not durable yet.
 func (j *journal) newSegment() (*segment, error) {
 	if err := j.holdFolder(); err != nil {
 		return nil, err
@@ -378,16 +369,17 @@ func (j *journal) newSegment() (*segment, error) {
 	}
 	s := &segment{path: path, f: f, created: time.Now(), rollouts: map[string]struct{}{}}
 	s.used = s.created
-	err := s.begin()
-	if err == nil {
-		err = j.o.fs.syncDir(j.folder) // the content is synced with the first batch
-	}
-	if err != nil {
-		f.Close()
-		os.Remove(path) // if that fails, too, the next replay finds a segment without entries
+	if err := s.begin(); err != nil {
+		s.drop()
 		return nil, err
 	}
 	return s, nil
+}
+
+// drop takes back a segment that nothing was written to.
+func (s *segment) drop() {
+	s.f.Close()
+	os.Remove(s.path) // if that fails, too, the next replay finds a segment without entries
 }
 
 func (s *segment) begin() error {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"rolltap/capture/protocol"
 	"rolltap/internal/jsonx"
 )
 
@@ -15,6 +16,8 @@ const (
 	marksAtOnce = 64   // that share one sync of the folder
 	markPause   = 100 * time.Millisecond
 	markPauseTo = 5 * time.Second
+	// markPatience is how long a caller whose record is lost waits for the mark to be durable, so that no kill takes both.
+	markPatience = 250 * time.Millisecond
 )
 
 // mark is one line of an incomplete marker on its way to the disk.
@@ -22,9 +25,12 @@ type mark struct {
 	rollout, callID, stage, err string
 	at                          time.Time
 
-	written bool // but perhaps not durable
-	tries   int
-	next    time.Time // not before
+	do    protocol.Mark // next
+	more  *mark         // the last loss since the writing began, or since there is this one; nil for none
+	wrote bool          // it was written for what it says, perhaps in vain
+	tries int
+	next  time.Time     // not before
+	gone  chan struct{} // closed when there is nothing left to do
 }
 
 func (k *mark) line() []byte {
@@ -35,9 +41,17 @@ func (k *mark) line() []byte {
 	return append(b, "}\n"...)
 }
 
+// begin returns what is to be written now. What was lost until here needs nothing else.
+func (k *mark) begin() []byte {
+	if k.more != nil && k.wrote {
+		k.callID, k.stage, k.err, k.at = k.more.callID, k.more.stage, k.more.err, k.more.at
+	}
+	k.more, k.wrote = nil, true
+	return k.line()
+}
+
 // again puts the mark off, for longer each time.
 func (k *mark) again() {
-	k.written = false
 	k.next = time.Now().Add(min(markPause<<min(k.tries, 10), markPauseTo))
 	k.tries++
 }
@@ -70,29 +84,31 @@ func (s *Store) Mark(rollout, callID, stage string, err error) {
 	if f := s.o.Observe.Incomplete; f != nil {
 		f(rollout)
 	}
-	k := &mark{rollout: rollout, callID: callID, stage: stage, at: time.Now()}
+	k := &mark{rollout: rollout, callID: callID, stage: stage, at: time.Now(), gone: make(chan struct{})}
 	if err != nil {
 		k.err = err.Error()
 	}
 	m := &s.marks
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.pending[rollout] != nil || len(m.pending) >= marksMax {
-		return
-	}
-	m.pending[rollout] = k
-	m.start()
-	select {
-	case m.wake <- struct{}{}:
-	default:
+	switch now := m.pending[rollout]; {
+	case now != nil:
+		now.more = k
+	case len(m.pending) < marksMax:
+		m.pending[rollout] = k
+		m.start()
 	}
 }
 
-// start makes sure that somebody writes. It is called with mu held.
+// start makes sure that somebody writes what is due. It is called with mu held.
 func (m *marker) start() {
 	if !m.writing && !m.closed {
 		m.writing = true
 		m.s.wg.Go(m.writeLoop)
+	}
+	select {
+	case m.wake <- struct{}{}:
+	default:
 	}
 }
 
@@ -122,7 +138,7 @@ func (m *marker) due(now time.Time) (due []*mark, next time.Time) {
 	defer m.mu.Unlock()
 	for _, k := range m.pending {
 		switch {
-		case k.written:
+		case k.do != protocol.WriteMark:
 		case !k.next.After(now):
 			due = append(due, k)
 		case next.IsZero() || k.next.Before(next):
@@ -139,17 +155,20 @@ func (m *marker) due(now time.Time) (due []*mark, next time.Time) {
 // write writes the marks and has those that could be written synced.
 func (m *marker) write(marks []*mark) {
 	for _, k := range marks {
+		m.mu.Lock()
+		line := k.begin()
+		m.mu.Unlock()
 		path := markerPath(m.s.o.Dir, k.rollout)
-		err := m.s.fs.mark(path, k.line())
+		err := m.s.fs.mark(path, line)
 		if errors.Is(err, fs.ErrNotExist) {
 			if err = m.s.fs.mkdir(m.s.o.Dir); err == nil {
-				err = m.s.fs.mark(path, k.line())
+				err = m.s.fs.mark(path, line)
 			}
 		}
 		m.mu.Lock()
-		if err != nil {
+		if k.do = k.do.Next(sawOf(err), k.more != nil); err != nil {
 			k.again()
-		} else if k.written = true; !m.syncing && !m.closed {
+		} else if !m.syncing && !m.closed {
 			m.syncing = true
 			m.s.wg.Go(m.syncLoop)
 		}
@@ -172,7 +191,7 @@ func (m *marker) written() (marks []*mark) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, k := range m.pending {
-		if k.written && len(marks) < marksAtOnce {
+		if k.do == protocol.SyncMark && len(marks) < marksAtOnce {
 			marks = append(marks, k)
 		}
 	}
@@ -182,23 +201,64 @@ func (m *marker) written() (marks []*mark) {
 
 // sync makes the marks durable and forgets them. Those that could not be synced are written once more.
 func (m *marker) sync(marks []*mark) {
-	errs := make([]error, len(marks))
+	saws := make([]protocol.Saw, len(marks))
 	for i, k := range marks {
-		if errs[i] = m.s.fs.syncMark(markerPath(m.s.o.Dir, k.rollout)); errors.Is(errs[i], fs.ErrNotExist) && !m.folderGone() {
-			errs[i] = nil // cleared: the mark was about what is gone
+		err := m.s.fs.syncMark(markerPath(m.s.o.Dir, k.rollout))
+		if saws[i] = sawOf(err); errors.Is(err, fs.ErrNotExist) && !m.folderGone() {
+			saws[i] = protocol.Gone // the mark was about what was cleared
 		}
 	}
-	err := m.s.fs.syncDir(m.s.o.Dir)
+	folder := sawOf(m.s.fs.syncDir(m.s.o.Dir))
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i, k := range marks {
-		if err == nil && errs[i] == nil {
+		if k.do = k.do.Next(saws[i], k.more != nil); k.do == protocol.SyncMarkFolder {
+			k.do = k.do.Next(folder, k.more != nil)
+		}
+		if k.do == protocol.Forget {
 			delete(m.pending, k.rollout)
+			close(k.gone)
 			continue
 		}
-		k.again()
+		if saws[i] == protocol.Failed || folder == protocol.Failed {
+			k.again()
+		}
 		m.start()
 	}
+}
+
+func sawOf(err error) protocol.Saw {
+	if err != nil {
+		return protocol.Failed
+	}
+	return protocol.Done
+}
+
+// wait returns when the loss of a record may be told, see protocol.TellLoss.
+func (m *marker) wait(rollout string) {
+	m.mu.Lock()
+	k := m.pending[rollout]
+	m.mu.Unlock()
+	if k == nil {
+		return
+	}
+	t := time.NewTimer(markPatience)
+	defer t.Stop()
+	for impatient := false; !protocol.TellLoss(m.step(k), impatient); {
+		select {
+		case <-k.gone:
+		case <-m.closing:
+			impatient = true
+		case <-t.C:
+			impatient = true
+		}
+	}
+}
+
+func (m *marker) step(k *mark) protocol.Mark {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return k.do
 }
 
 func (m *marker) folderGone() bool {

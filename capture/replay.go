@@ -14,6 +14,8 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+
+	"rolltap/capture/protocol"
 )
 
 // replayFiles is how many rollouts are replayed at the same time.
@@ -57,7 +59,7 @@ type replayer struct {
 	report func(ReplayEvent)
 	step   func() error // asked before anything is changed; an error ends the replay there. Of tests, nil otherwise
 
-	mu sync.Mutex // guards calls of report, and keep
+	mu sync.Mutex // guards calls of report, and owed
 }
 
 // deadJournal is a journal whose lock we hold.
@@ -66,7 +68,7 @@ type deadJournal struct {
 	lock     io.Closer
 	segments []string // paths
 	aside    []string // segments that are damaged in the middle
-	keep     bool
+	owed     int      // see protocol.RemoveJournal
 }
 
 // replayEntry is an entry with the place where its data is.
@@ -132,7 +134,7 @@ func (r *replayer) run(ctx context.Context) error {
 		j.lock = l
 		journals = append(journals, j)
 		if err := r.read(j, rollouts); err != nil {
-			j.keep = true
+			j.owed++
 			failed(ReplayEvent{Segment: d.Name(), Err: err})
 		}
 	}
@@ -144,7 +146,7 @@ func (r *replayer) run(ctx context.Context) error {
 			if err := r.rollout(ctx, id, entries); err != nil {
 				r.mu.Lock()
 				for _, e := range entries {
-					e.segment.journal.keep = true
+					e.segment.journal.owed++
 				}
 				r.mu.Unlock()
 				failed(ReplayEvent{Rollout: id, Err: fmt.Errorf("%s: %w", id, err)})
@@ -154,7 +156,7 @@ func (r *replayer) run(ctx context.Context) error {
 	}
 	g.Wait()
 	for _, j := range journals {
-		if j.keep {
+		if !protocol.RemoveJournal(j.owed) {
 			continue
 		}
 		if err := r.remove(j); err != nil {

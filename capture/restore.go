@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 
+	"rolltap/capture/protocol"
 	"rolltap/internal/jsonx"
 )
 
@@ -15,16 +16,16 @@ import (
 //
 //   - The file is not the one that the entry was meant for: it was cleared, or replaced by what a repair made durable.
 //     Nothing comes back.
-//   - The entry's bytes are where they belong: nothing, except with force.
+//   - The entry's bytes are where they belong: they are written again. A sync of them may have failed, and the system may take
+//     for durable what the disk does not have.
 //   - What is where they belong is them, cut off or with NUL bytes in it: exactly these bytes are written there. Lines hold
 //     no NUL bytes, so each one is a byte that the file system lost.
-//   - Somebody has gone on behind the loss: lines whose call is nowhere in the file are appended. So a record that is there
-//     is never there twice, whatever happened to its place.
+//   - Somebody has gone on behind the loss: lines whose call is nowhere in the file are appended, the others are written again
+//     where they stand. So a record that is there is never there twice, whatever happened to its place.
 //
 // Then the file is synced, also when nothing was written: what a kill left in it may not be durable.
 type rolloutReplay struct {
 	dir, id string
-	force   bool         // write also what is there, because the system may think that it is durable
 	step    func() error // as in replayer
 
 	cleared int // lines of other files
@@ -34,12 +35,15 @@ type rolloutReplay struct {
 	f     *os.File // without O_APPEND: holes are filled
 	is    fileID
 	size  int64
-	calls map[[16]byte]int64 // that the file holds, with the last byte of the line; nil until they are needed
-	tail  int64              // where an unfinished last line begins, size when there is none; valid with calls
-	seg   *os.File           // of the last entry
-	open  *replaySegment     // what seg is
+	calls map[[16]byte]span // that the file holds; nil until they are needed
+	tail  int64             // where an unfinished last line begins, size when there is none; valid with calls
+	seg   *os.File          // of the last entry
+	open  *replaySegment    // what seg is
 	bufs  [2][]byte
 }
+
+// span is a line in the file, from its first byte to behind its last.
+type span struct{ from, to int64 }
 
 func (r *rolloutReplay) run(ctx context.Context, entries []replayEntry) error {
 	path := dataPath(r.dir, r.id)
@@ -77,21 +81,20 @@ func (r *rolloutReplay) run(ctx context.Context, entries []replayEntry) error {
 			r.seg.Close()
 		}
 	}()
-	any := false
-	for i, e := range entries {
+	about := 0
+	for _, e := range entries {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if !sameFile(e.file, r.is, e.segment.wasDev, e.segment.isDev) {
-			r.skip(entries[i : i+1])
-			continue
-		}
-		any = true
-		if err := r.apply(e); err != nil {
+		did, err := r.apply(e)
+		if err != nil {
 			return err
 		}
+		if did != protocol.Skip {
+			about++
+		}
 	}
-	if !any {
+	if protocol.Finish(about) == protocol.LeaveFile {
 		return nil
 	}
 	if err := r.ask(); err != nil {
@@ -113,50 +116,68 @@ func (r *rolloutReplay) ask() error {
 	return r.step()
 }
 
-// apply brings back one entry.
-func (r *rolloutReplay) apply(e replayEntry) error {
-	if e.segment != r.open {
-		if r.seg != nil {
-			r.seg.Close()
-		}
-		r.open = nil
+// apply does with an entry what protocol.Restore says, and returns what that was.
+func (r *rolloutReplay) apply(e replayEntry) (protocol.RestoreStep, error) {
+	var p protocol.Restore
+	whole := false
+	for !p.Ended() {
+		var f protocol.Finding
 		var err error
-		if r.seg, err = openFile(e.segment.path, os.O_RDONLY); err != nil {
-			return err
+		switch p.Do {
+		case protocol.Identify:
+			f.Same = sameFile(e.file, r.is, e.segment.wasDev, e.segment.isDev)
+		case protocol.Compare:
+			if err = r.source(e.segment); err == nil {
+				f.Whole, f.Fits, err = r.compare(e)
+				whole = f.Whole
+			}
+		case protocol.Search:
+			f.Elsewhere, err = r.elsewhere(e)
 		}
-		r.open = e.segment
+		if err != nil {
+			return p.Do, err
+		}
+		p = p.Next(f)
 	}
-	whole, fits, err := r.compare(e)
-	switch {
-	case err != nil:
-		return err
-	case whole && r.force:
-		return r.restore(e)
-	case whole:
+	switch p.Do {
+	case protocol.Skip:
+		r.skip([]replayEntry{e})
+	case protocol.InPlace:
+		return p.Do, r.restore(e, whole)
+	case protocol.Append:
+		return p.Do, r.appendMissing(e)
+	}
+	return p.Do, nil
+}
+
+// source opens the segment that entries are read from.
+func (r *rolloutReplay) source(s *replaySegment) (err error) {
+	if s == r.open {
 		return nil
 	}
-	if r.calls == nil {
-		if err := r.scan(); err != nil {
-			return err
-		}
+	if r.seg != nil {
+		r.seg.Close()
 	}
-	if fits {
-		// A replay that was killed, or one of another journal, may have appended it, just up to where it belongs.
-		elsewhere := false
-		err := r.each(r.seg, e.at, e.size, func(_ Line, key [16]byte) error {
-			if last, ok := r.calls[key]; ok && (last < e.offset || last >= e.offset+e.size) {
-				elsewhere = true
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		if !elsewhere {
-			return r.restore(e)
-		}
+	r.open = nil
+	if r.seg, err = openFile(s.path, os.O_RDONLY); err == nil {
+		r.open = s
 	}
-	return r.appendMissing(e)
+	return err
+}
+
+// elsewhere reports whether a call of the entry stands at another place: a replay that was killed, or one of another journal,
+// may have appended it, just up to where it belongs.
+func (r *rolloutReplay) elsewhere(e replayEntry) (found bool, err error) {
+	if err = r.scan(); err != nil {
+		return false, err
+	}
+	err = r.each(r.seg, e.at, e.size, func(_ Line, key [16]byte) error {
+		if at, ok := r.calls[key]; ok && (at.to <= e.offset || at.to > e.offset+e.size) {
+			found = true
+		}
+		return nil
+	})
+	return found, err
 }
 
 // compare looks at the place of an entry. whole: it is there, and a reader finds its first line. fits: it may be written
@@ -231,8 +252,8 @@ func (r *rolloutReplay) piece(i int, f io.ReaderAt, off, n int64) ([]byte, error
 	return p, nil
 }
 
-// restore writes the data of an entry where it belongs.
-func (r *rolloutReplay) restore(e replayEntry) error {
+// restore writes the data of an entry where it belongs. there says that it is there.
+func (r *rolloutReplay) restore(e replayEntry, there bool) error {
 	for at := int64(0); at < e.size; {
 		p, err := r.piece(0, r.seg, e.at+at, min(e.size-at, pieceSize))
 		if err != nil {
@@ -243,13 +264,17 @@ func (r *rolloutReplay) restore(e replayEntry) error {
 		}
 		at += int64(len(p))
 	}
+	if there {
+		return nil
+	}
 	r.lines += e.lines
+	r.bytes += e.size
 	if r.calls == nil {
 		return nil
 	}
 	r.tail = max(r.tail, e.offset+e.size) // data ends with a newline
 	return r.each(r.seg, e.at, e.size, func(l Line, key [16]byte) error {
-		r.calls[key] = e.offset + l.start + l.size - 1
+		r.calls[key] = span{e.offset + l.start, e.offset + l.start + l.size}
 		return nil
 	})
 }
@@ -260,20 +285,39 @@ func (r *rolloutReplay) write(p []byte, off int64) error {
 	}
 	n, err := r.f.WriteAt(p, off)
 	r.size = max(r.size, off+int64(n))
-	r.bytes += int64(n)
 	return err
 }
 
-// appendMissing appends those lines of an entry whose calls the file does not hold.
-func (r *rolloutReplay) appendMissing(e replayEntry) error {
-	return r.each(r.seg, e.at, e.size, func(l Line, key [16]byte) error {
-		if _, ok := r.calls[key]; ok {
-			return nil
+// again writes what stands in the file once more.
+func (r *rolloutReplay) again(at span) error {
+	for at.from < at.to {
+		p, err := r.piece(1, r.f, at.from, min(at.to-at.from, pieceSize))
+		if err != nil {
+			return err
 		}
+		if err := r.write(p, at.from); err != nil {
+			return err
+		}
+		at.from += int64(len(p))
+	}
+	return nil
+}
+
+// appendMissing appends those lines of an entry whose calls the file does not hold, and writes the others again.
+func (r *rolloutReplay) appendMissing(e replayEntry) error {
+	if err := r.scan(); err != nil {
+		return err
+	}
+	return r.each(r.seg, e.at, e.size, func(l Line, key [16]byte) error {
+		at, ok := r.calls[key]
+		if protocol.Line(ok) == protocol.WriteAgain {
+			return r.again(at)
+		}
+		from := r.size
 		if err := r.append(l.Raw); err != nil {
 			return err
 		}
-		r.calls[key] = r.size - 1
+		r.calls[key] = span{from, r.size}
 		return nil
 	})
 }
@@ -302,12 +346,16 @@ func (r *rolloutReplay) append(raw []byte) error {
 	}
 	r.tail = r.size
 	r.lines++
+	r.bytes += int64(len(rest))
 	return nil
 }
 
-// scan learns which calls the file holds and where its unfinished last line begins.
+// scan learns, once, which calls the file holds and where its unfinished last line begins.
 func (r *rolloutReplay) scan() error {
-	r.calls = map[[16]byte]int64{}
+	if r.calls != nil {
+		return nil
+	}
+	r.calls = map[[16]byte]span{}
 	r.tail = r.size
 	if r.size == 0 {
 		return nil
@@ -326,7 +374,7 @@ func (r *rolloutReplay) scan() error {
 				return nil // no line yet
 			}
 		}
-		r.calls[key] = l.start + l.size - 1
+		r.calls[key] = span{l.start, l.start + l.size}
 		return nil
 	})
 }

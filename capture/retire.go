@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"rolltap/capture/protocol"
 )
 
 // errDoubted puts off a segment whose files have to be written anew first.
@@ -64,7 +66,7 @@ func (j *journal) nextRetired(now time.Time) (*segment, time.Duration) {
 	}
 	for _, s := range j.sealed {
 		switch left := s.retry.Sub(now); {
-		case s.open > 0: // applied or forsaken wakes us
+		case protocol.Retire(true, s.open, len(s.rollouts)) == protocol.Keep: // applied or forsaken wakes us
 		case left > 0:
 			wait = min(wait, left)
 		default:
@@ -103,8 +105,10 @@ func (j *journal) retireSegment(ctx context.Context, s *segment) error {
 	}
 	j.mu.Lock()
 	ids := make([]string, 0, len(s.rollouts))
-	for id := range s.rollouts {
-		ids = append(ids, id)
+	if protocol.Retire(true, s.open, len(s.rollouts)) == protocol.SyncRollouts {
+		for id := range s.rollouts {
+			ids = append(ids, id)
+		}
 	}
 	j.mu.Unlock()
 	slices.Sort(ids)
@@ -121,17 +125,17 @@ func (j *journal) retireSegment(ctx context.Context, s *segment) error {
 			break
 		}
 		g.Go(func() error {
-			err := j.syncRollout(ctx, id, again[id])
+			anew := again[id]
+			err := j.syncRollout(ctx, id, anew.entries)
 			j.mu.Lock()
-			_, doubted := j.suspect[id]
-			if _, anew := again[id]; err == nil && doubted && !anew {
-				err = errDoubted // while it was synced somebody else's sync of it failed
-			}
-			if err == nil {
+			switch {
+			case protocol.Trust(err == nil, anew.failed, j.suspect[id]):
 				delete(s.rollouts, id)
 				delete(j.suspect, id)
-			} else if ctx.Err() == nil || !errors.Is(err, context.Cause(ctx)) {
-				j.suspect[id] = struct{}{}
+			case err == nil:
+				err = errDoubted // meanwhile somebody else's sync of it failed
+			case ctx.Err() == nil || !errors.Is(err, context.Cause(ctx)):
+				j.suspect[id]++
 			}
 			j.mu.Unlock()
 			if err != nil {
@@ -145,9 +149,9 @@ func (j *journal) retireSegment(ctx context.Context, s *segment) error {
 		err = cmp.Or(e, context.Cause(ctx))
 	}
 	j.mu.Lock()
-	left := len(s.rollouts)
+	next := protocol.Retire(true, s.open, len(s.rollouts))
 	j.mu.Unlock()
-	if left == 0 {
+	if next == protocol.RemoveSegment {
 		if err = os.Remove(s.path); errors.Is(err, fs.ErrNotExist) {
 			err = nil // it went where its folder went
 		}
@@ -169,7 +173,7 @@ func (j *journal) retireSegment(ctx context.Context, s *segment) error {
 // syncRollout makes a rollout's file durable. again are the entries that must be written anew before, see suspects.
 func (j *journal) syncRollout(ctx context.Context, id string, again []replayEntry) error {
 	if len(again) > 0 {
-		r := rolloutReplay{dir: j.o.dir, id: id, force: true}
+		r := rolloutReplay{dir: j.o.dir, id: id}
 		if err := r.run(ctx, again); err != nil {
 			return err
 		}
@@ -181,15 +185,21 @@ func (j *journal) syncRollout(ctx context.Context, id string, again []replayEntr
 	return err
 }
 
+// anew is everything that the journal holds for a file which could not be synced, and how often.
+type anew struct {
+	entries []replayEntry
+	failed  int
+}
+
 // suspects returns everything that the journal still knows of those rollouts among ids whose files could not be synced
 // before. The system may have dropped what it could not write, and say yes the next time, for whichever segment asks: so all
 // of it is written anew before that.
-func (j *journal) suspects(ids []string) (map[string][]replayEntry, error) {
-	entries := map[string][]replayEntry{}
+func (j *journal) suspects(ids []string) (map[string]anew, error) {
+	found := map[string]anew{}
 	j.mu.Lock()
 	for _, id := range ids {
-		if _, ok := j.suspect[id]; ok {
-			entries[id] = nil
+		if n := j.suspect[id]; n > 0 {
+			found[id] = anew{failed: n}
 		}
 	}
 	var paths []string
@@ -200,21 +210,22 @@ func (j *journal) suspects(ids []string) (map[string][]replayEntry, error) {
 		paths = append(paths, j.cur.path)
 	}
 	j.mu.Unlock()
-	if len(entries) == 0 {
+	if len(found) == 0 {
 		return nil, nil
 	}
 	for _, path := range paths {
 		// The end of a segment that is being written is torn for us. What we miss of it is newer than the failure.
 		_, err := readSegment(path, func(e replayEntry) {
-			if _, ok := entries[e.rollout]; ok {
-				entries[e.rollout] = append(entries[e.rollout], e)
+			if a, ok := found[e.rollout]; ok {
+				a.entries = append(a.entries, e)
+				found[e.rollout] = a
 			}
 		})
 		if err != nil && !errors.Is(err, errDamagedEntry) && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
 	}
-	return entries, nil
+	return found, nil
 }
 
 // close takes no more entries, waits for those that are being written, syncs every file and removes the folder. Segments
@@ -259,13 +270,13 @@ func (j *journal) finish(ctx context.Context) error {
 	j.mu.Unlock()
 	for _, s := range sealed {
 		j.mu.Lock()
-		open := s.open
+		open, left := s.open, len(s.rollouts)
 		j.mu.Unlock()
 		var err error
 		switch {
 		case ctx.Err() != nil:
 			err = context.Cause(ctx)
-		case open > 0:
+		case protocol.Retire(true, open, left) == protocol.Keep:
 			err = fmt.Errorf("%d entries were not written to their files", open)
 		default:
 			err = j.retireSegment(ctx, s)

@@ -6,13 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-)
 
-// States of an entry. Who leaves waiting decides what the record is: the committer (acknowledged) or the caller (expired).
-const (
-	waiting int32 = iota
-	acknowledged
-	expired
+	"rolltap/capture/protocol"
 )
 
 // entry is one record on its way to the disk.
@@ -20,9 +15,20 @@ type entry struct {
 	line    *line
 	rollout string
 	callID  string
-	state   atomic.Int32
-	err     error // set before done is closed
+	claim   atomic.Int32 // a protocol.Claim
+	err     error        // set before done is closed
 	done    chan struct{}
+}
+
+// take claims the record for the committer or for its caller and reports whether it is theirs.
+func (e *entry) take(by protocol.Claim) bool {
+	for {
+		now := e.claim.Load()
+		next, ours := protocol.Take(protocol.Claim(now), by)
+		if e.claim.CompareAndSwap(now, int32(next)) {
+			return ours
+		}
+	}
 }
 
 // rollout is what a store remembers of one rollout.

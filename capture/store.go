@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"rolltap/capture/protocol"
 )
 
 // Errors that Append returns beside those of the file system and the cause of its context.
@@ -94,6 +96,7 @@ func (o Options) withDefaults() Options {
 type Store struct {
 	o      Options
 	fs     files
+	mode   protocol.Mode
 	commit commitFunc
 	syncs  chan struct{} // a token for each batch that may be written at the same time
 	dir    dirSync
@@ -173,9 +176,10 @@ func newWriter() string {
 // Append writes r and returns nil only when its line would survive a power cut. It takes ownership of r and of its copies,
 // whatever it returns.
 //
-// When ctx ends first, Append returns its cause at once. The line stays queued: it may still become durable, which is
-// counted as late, or not, which is counted as lost. In both cases, and after any other error, the rollout has been marked
-// incomplete; the caller need not do it. After an error nothing is carried over: the next record opens the file afresh.
+// When ctx ends first, Append returns its cause. The line stays queued: it may still become durable, which is counted as
+// late, or not, which is counted as lost. In both cases, and after any other error, the rollout has been marked incomplete;
+// the caller need not do it. Append returns such an error when the mark is durable, or a quarter of a second later when the
+// disk takes no mark either. After an error nothing is carried over: the next record opens the file afresh.
 func (s *Store) Append(ctx context.Context, r *Record) error {
 	if !ValidID(r.Rollout) {
 		r.release()
@@ -198,17 +202,20 @@ func (s *Store) Append(ctx context.Context, r *Record) error {
 	}
 	select {
 	case <-e.done:
-		return e.err
 	case <-ctx.Done():
+		if protocol.Overdue(e.take(protocol.Expired)) {
+			err = context.Cause(ctx)
+			s.failed(rollout, fmt.Errorf("append to %s: not durable in time: %w", rollout, err))
+			s.Mark(rollout, callID, "deadline", err)
+			s.marks.wait(rollout)
+			return err
+		}
+		<-e.done // settled at this very moment
 	}
-	if !e.state.CompareAndSwap(waiting, expired) {
-		<-e.done // acknowledged at this very moment
-		return e.err
+	if e.err != nil {
+		s.marks.wait(rollout)
 	}
-	err = context.Cause(ctx)
-	s.failed(rollout, fmt.Errorf("append to %s: not durable in time: %w", rollout, err))
-	s.Mark(rollout, callID, "deadline", err)
-	return err
+	return e.err
 }
 
 // lost is the end of a record that was never queued.
@@ -216,6 +223,7 @@ func (s *Store) lost(rollout, callID, stage string, err error) {
 	s.failed(rollout, err)
 	s.Mark(rollout, callID, stage, err)
 	s.result(ResultLost)
+	s.marks.wait(rollout)
 }
 
 func (s *Store) result(r Result) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"rolltap/capture"
+	"rolltap/capture/protocol"
 	"rolltap/internal/jsonx"
 	"rolltap/rewrite/canon"
 	"rolltap/rewrite/dialect"
@@ -50,7 +51,11 @@ func (x *exchange) commit(s situation) error {
 	}
 	err := x.h.store.Append(ctx, r)
 	x.tokensKept(kept)
-	if err == nil || x.h.cfg.Capture != CaptureRequired {
+	policy := protocol.BestEffort
+	if x.h.cfg.Capture == CaptureRequired {
+		policy = protocol.Required
+	}
+	if protocol.Release(policy, err == nil) {
 		return nil
 	}
 	x.situation = situationNotDurable

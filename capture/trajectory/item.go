@@ -1,7 +1,7 @@
 package trajectory
 
 import (
-	"fmt"
+	"slices"
 	"strings"
 
 	"rolltap/internal/jsonx"
@@ -27,8 +27,12 @@ type Item struct {
 	Name string // of the tool
 	ID   string // that joins a tool call and its result; "" is none
 	Text string
-	Bad  bool   // a result that is an error, a refusal
-	Raw  []byte // of what is attached: the block as sent, part of the line
+	Bad  bool // a result that is an error, a refusal
+
+	Files  int    // attachments that the text of a result names
+	Hidden bool   // reasoning that nobody can read: Text says so
+	Hosted bool   // a call that the provider runs itself, or its result
+	Raw    []byte // of what is attached: the block as sent, part of the line
 }
 
 // RequestItems is the conversation that a request holds, oldest first.
@@ -182,13 +186,13 @@ func blocks(items []Item, role string, content []byte) []Item {
 		case "thinking":
 			items = append(items, Item{Role: role, Kind: Thought, Text: text(b, "thinking")})
 		case "redacted_thinking":
-			items = append(items, Item{Role: role, Kind: Thought, Text: "(redacted by the provider)"})
+			items = append(items, Item{Role: role, Kind: Thought, Text: "(redacted by the provider)", Hidden: true})
 		case "tool_use", "server_tool_use", "mcp_tool_use":
-			items = append(items, Item{Role: role, Kind: Called, ID: text(b, "id"), Name: text(b, "name"), Text: string(jsonx.Get(b, "input"))})
+			items = append(items, Item{Role: role, Kind: Called, ID: text(b, "id"), Name: text(b, "name"), Text: string(jsonx.Get(b, "input")), Hosted: t != "tool_use"})
 		case "tool_result", "web_search_tool_result", "web_fetch_tool_result", "code_execution_tool_result", "mcp_tool_result":
 			start := len(items)
 			items = blocks(items, "tool", jsonx.Get(b, "content"))
-			items = asResult(items, start, Item{ID: text(b, "tool_use_id"), Bad: jsonx.Truthy(jsonx.Get(b, "is_error"))})
+			items = asResult(items, start, Item{ID: text(b, "tool_use_id"), Hosted: t != "tool_result", Bad: jsonx.Truthy(jsonx.Get(b, "is_error"))})
 		case "image", "document", "image_url", "input_image", "file", "input_file", "input_audio", "audio", "video_url":
 			items = append(items, Item{Role: role, Kind: Attached, Text: attachment(t, b), Raw: b})
 		default:
@@ -208,6 +212,7 @@ func asResult(items []Item, start int, of Item) []Item {
 	for _, it := range items[start:] {
 		switch it.Kind {
 		case Attached, Strange:
+			of.Files++
 			parts = append(parts, "["+it.Text+"]")
 		default:
 			parts = append(parts, it.Text)
@@ -236,19 +241,21 @@ func outputItem(items []Item, raw []byte) []Item {
 				break // the summary of what is told in full says nothing new
 			}
 		}
+		hidden := false
 		if parts == nil && !jsonx.IsNull(jsonx.Get(raw, "encrypted_content")) {
-			parts = []string{"(encrypted)"}
+			parts, hidden = []string{"(encrypted)"}, true
 		}
-		return append(items, Item{Role: "assistant", Kind: Thought, Text: strings.Join(parts, "\n")})
+		return append(items, Item{Role: "assistant", Kind: Thought, Text: strings.Join(parts, "\n"), Hidden: hidden})
 	case "function_call", "custom_tool_call", "mcp_call":
 		args := text(raw, "arguments")
 		if t == "custom_tool_call" {
 			args = text(raw, "input")
 		}
-		return append(items, Item{Role: "assistant", Kind: Called, ID: idOf(raw), Name: text(raw, "name"), Text: args})
+		return append(items, Item{Role: "assistant", Kind: Called, ID: idOf(raw), Name: text(raw, "name"), Text: args, Hosted: t == "mcp_call"})
 	case "local_shell_call", "shell_call", "computer_call", "web_search_call", "file_search_call", "code_interpreter_call",
 		"image_generation_call", "apply_patch_call", "tool_search_call":
-		return append(items, Item{Role: "assistant", Kind: Called, ID: idOf(raw), Name: strings.TrimSuffix(t, "_call"), Text: string(jsonx.Get(raw, "action"))})
+		hosted := slices.Contains([]string{"web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call"}, t)
+		return append(items, Item{Role: "assistant", Kind: Called, ID: idOf(raw), Name: strings.TrimSuffix(t, "_call"), Text: string(jsonx.Get(raw, "action")), Hosted: hosted})
 	}
 	if strings.HasSuffix(text(raw, "type"), "_output") {
 		start := len(items)
@@ -301,19 +308,4 @@ func idOf(item []byte) string {
 		return id
 	}
 	return text(item, "id")
-}
-
-// Size is an amount of bytes that a person reads.
-func Size(n int64) string {
-	if n < 1024 {
-		return fmt.Sprintf("%d B", n)
-	}
-	f, unit := float64(n)/1024, "KiB"
-	for _, next := range []string{"MiB", "GiB", "TiB"} {
-		if f < 999.95 {
-			break
-		}
-		f, unit = f/1024, next
-	}
-	return fmt.Sprintf("%.1f %s", f, unit)
 }

@@ -43,7 +43,7 @@ func (r *Rollout) WriteJSON(w io.Writer, dir string, payloads bool) error {
 		}
 		o.buf = append(o.buf, `{"code":`...)
 		o.buf = jsonx.AppendString(o.buf, g.Code)
-		o.member("invocation_id", r.invocation(r.threadOf(g.Call)))
+		o.member("invocation_id", r.Name(r.threadOf(g.Call)))
 		o.member("detail", g.Detail)
 		if g.Call >= 0 {
 			o.member("model_call_id", r.Calls[g.Call].ID)
@@ -127,8 +127,8 @@ func (r *Rollout) threadOf(call int) int {
 	return r.Calls[call].Thread
 }
 
-// invocation is what a thread is called: by its agent, else its session, else the rollout.
-func (r *Rollout) invocation(thread int) string {
+// Name is what a thread is called: by its agent, else its session, else the rollout.
+func (r *Rollout) Name(thread int) string {
 	if thread < 0 {
 		return ""
 	}
@@ -150,8 +150,8 @@ func (r *Rollout) parentOf(thread int) string {
 	case th.Parent != "":
 		return th.Parent
 	case th.Spawn.Call >= 0:
-		return r.invocation(r.Calls[th.Spawn.Call].Thread)
-	case th.Sub && th.Session != r.invocation(thread):
+		return r.Name(r.Calls[th.Spawn.Call].Thread)
+	case th.Sub && th.Session != r.Name(thread):
 		return th.Session
 	}
 	return ""
@@ -163,7 +163,7 @@ func (r *Rollout) appendInvocations(o *out) {
 			o.buf = append(o.buf, ",\n"...)
 		}
 		o.buf = append(o.buf, '{')
-		o.member("invocation_id", r.invocation(i))
+		o.member("invocation_id", r.Name(i))
 		o.member("parent_invocation_id", r.parentOf(i))
 		spawned := ""
 		if s := r.Threads[i].Spawn; s.Call >= 0 {
@@ -209,7 +209,7 @@ func (r *Rollout) writeTurns(o *out, dir string) error {
 		o.comma(&n)
 		no[p.Thread]++
 		o.buf = append(o.buf, '{')
-		o.member("invocation_id", r.invocation(p.Thread))
+		o.member("invocation_id", r.Name(p.Thread))
 		o.member("task_id", "")
 		o.member("rollout_id", r.ID)
 		o.int("turn_no", no[p.Thread])

@@ -107,7 +107,7 @@ func (r *Rollout) writeTools(o *out, dir string) error {
 	one := func(at int, t *Tool, output string, found bool) {
 		o.comma(&n)
 		o.buf = append(o.buf, '{')
-		o.member("invocation_id", r.invocation(r.Calls[at].Thread))
+		o.member("invocation_id", r.Name(r.Calls[at].Thread))
 		o.member("tool_call_id", t.ID)
 		o.member("tool_name", t.Name)
 		ms, known := r.Waited(at, t)
@@ -198,7 +198,7 @@ func (r *Rollout) appendOwn(o *out) {
 		}
 		o.buf = append(o.buf, '{')
 		o.int("branch", i)
-		o.member("invocation_id", r.invocation(b.Thread))
+		o.member("invocation_id", r.Name(b.Thread))
 		o.member("cause", b.Cause)
 		o.member("from_call_id", r.id(b.From))
 		o.int("turns", b.Turns)

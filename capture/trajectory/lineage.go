@@ -2,6 +2,7 @@ package trajectory
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -170,6 +171,9 @@ func (b *builder) place(n *Call, at int) {
 			continue
 		}
 		p := &b.r.Calls[best]
+		if p.children == 0 && len(p.answers) > 1 {
+			p.taken = max(0, slices.IndexFunc(p.answers, func(g gist) bool { return g.in(&t.gist) == how }))
+		}
 		n.Parent, n.New = best, t.end
 		n.Exact = how == matchSame && t.before == p.full && i == len(b.turns)-1
 		n.opens = n.History < p.History+1
@@ -276,6 +280,7 @@ func (b *builder) answer(at int, dialect string, c *derive.Call) {
 			}
 		}
 	}
+	n.taken = max(0, slices.IndexFunc(n.answers, func(g gist) bool { return !g.empty() })) // until a history tells
 	if only && len(text) <= reportMax && !n.Side.Aside() {
 		if n.text = squeeze(summaryOf(text)); len(n.text) >= reportMin {
 			if b.leaves = append(b.leaves, at); len(b.leaves) > leavesKept {

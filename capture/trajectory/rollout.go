@@ -60,6 +60,7 @@ type Call struct {
 
 	full     uint64 // of all that the request says
 	answers  []gist
+	taken    int    // which of several answers a later history holds
 	text     string // an answer that is nothing but text, its white space squeezed, until somebody goes on from it
 	children int
 	kept     int  // how many of the children are turns

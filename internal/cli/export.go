@@ -4,16 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 )
 
 // Export writes rollouts for other programs and for people.
 type Export struct {
 	Rollouts []string `arg:"" optional:"" name:"rollout" help:"Rollouts to export; all without one."`
 	Store    string   `default:"./rollouts" placeholder:"DIR" help:"Capture folder."`
-	Format   string   `required:"" enum:"gym,chat,html" env:"-" help:"What to write: gym, chat or html."`
+	Format   string   `required:"" enum:"gym,chat,html,trajectory" env:"-" help:"What to write: gym, chat, html or trajectory."`
 	Out      string   `env:"-" placeholder:"PATH" help:"New file, standard output without it; of html the folder for a page each, or the page when it ends in .html."`
 	Results  string   `env:"-" placeholder:"FILE" help:"gym: rows of a run; each gets the calls of its rollout. The file is not changed."`
-	Payloads bool     `env:"-" help:"gym: with requests and answers."`
+	Payloads bool     `env:"-" help:"gym, trajectory: with requests and answers."`
 	Report   string   `env:"-" placeholder:"FILE" help:"chat: what was left out and why, a JSON line each; else a summary of it is told."`
 }
 
@@ -23,7 +25,9 @@ func (e *Export) Help() string {
 
 chat writes a JSON line for each rollout, messages and tools as fine-tuning takes them, of the longest conversation whose every turn is proven by the request after it.
 
-html writes one page for each rollout that needs nothing else and loads nothing.`
+html writes one page for each rollout that needs nothing else and loads nothing.
+
+trajectory writes a JSON line for each rollout: turns, tool calls with their results and times, agents, branches, and named gaps for what no record tells.`
 }
 
 // Run writes nothing when it is asked for what the format has not.
@@ -46,20 +50,29 @@ func (e *Export) Run(ctx context.Context, c *Console) error {
 			return e.gymRows(ctx, c)
 		}
 		return e.gym(ctx, c)
+	case "chat":
+		return e.chat(ctx, c)
+	case "html":
+		return e.html(ctx, c)
+	case "trajectory":
+		return e.trajectory(ctx, c)
 	}
 	return fmt.Errorf("internal error: format %s", e.Format)
 }
 
 func (e *Export) check() error {
 	var errs []error
-	only := func(set bool, flag, format string) {
-		if set && e.Format != format {
-			errs = append(errs, fmt.Errorf("%s is of --format %s", flag, format))
+	only := func(set bool, flag string, formats ...string) {
+		if set && !slices.Contains(formats, e.Format) {
+			errs = append(errs, fmt.Errorf("%s is of --format %s", flag, strings.Join(formats, " and ")))
 		}
 	}
 	only(e.Results != "", "--results", "gym")
-	only(e.Payloads, "--payloads", "gym")
+	only(e.Payloads, "--payloads", "gym", "trajectory")
 	only(e.Report != "", "--report", "chat")
+	if e.Report == "-" {
+		errs = append(errs, errors.New("--report is a file"))
+	}
 	if e.Results != "" && len(e.Rollouts) > 0 {
 		errs = append(errs, errors.New("rollouts are named by the rows of --results, not by arguments"))
 	}

@@ -5,7 +5,6 @@ import (
 	"io"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"rolltap/capture/trajectory"
@@ -34,47 +33,8 @@ func (c *Console) paint(s style, text string) string {
 	return "\x1b[" + string(s) + "m" + text + "\x1b[0m"
 }
 
-// inert makes text that anybody may have written safe to print: what would move the cursor, colour, retitle, reorder or
-// hide is shown as a visible sign. Line feeds and tabs stay, CRLF becomes a line feed.
-func inert(text string) string {
-	text = strings.ReplaceAll(text, "\r\n", "\n")
-	clean := true
-	for _, r := range text {
-		if r == utf8.RuneError || acts(r) {
-			clean = false
-			break
-		}
-	}
-	if clean {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		switch {
-		case !acts(r):
-			b.WriteRune(r) // a byte that is no UTF-8 arrives as U+FFFD
-		case r < 0x20:
-			b.WriteRune(0x2400 + r) // control pictures
-		case r == 0x7f:
-			b.WriteRune(0x2421)
-		default:
-			fmt.Fprintf(&b, "<U+%04X>", r)
-		}
-	}
-	return b.String()
-}
-
-// acts says that a terminal may obey r instead of showing it. Of the format characters (bidi overrides, invisible tags, …)
-// only the joiner that emoji are made with is harmless.
-func acts(r rune) bool {
-	switch r {
-	case '\n', '\t', '\u200d':
-		return false
-	case '\u2028', '\u2029':
-		return true
-	}
-	return unicode.In(r, unicode.Cc, unicode.Cf)
-}
+// inert makes text that anybody may have written safe to print.
+func inert(text string) string { return trajectory.Inert(text) }
 
 // inertLine is inert for text that has to stay on its line.
 func inertLine(text string) string {

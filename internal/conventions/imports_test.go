@@ -58,10 +58,11 @@ var arrows = map[string]arrow{
 	"capture/derive": {[]string{"capture", jsonx}, nil},
 
 	"capture/trajectory": {[]string{"capture", "capture/derive", jsonx}, nil},
+	"capture/page":       {[]string{"capture/derive", "capture/trajectory", jsonx}, nil},
 
 	"metrics": {nil, []string{prometheus}},
 
-	"internal/cli": {[]string{"capture", "capture/derive", "capture/trajectory", "capture/training", "internal/demomodel", jsonx}, []string{kong, yaml, xsys}},
+	"internal/cli": {[]string{"capture", "capture/derive", "capture/trajectory", "capture/page", "capture/training", "internal/demomodel", jsonx}, []string{kong, yaml, xsys}},
 
 	"internal/demomodel":   {[]string{jsonx}, nil},
 	"internal/jsonx":       {nil, []string{fastjson}},
@@ -87,7 +88,7 @@ var standard = []struct {
 	{"flag", []string{"main", "internal/cli"}, "reads flags"},
 	{"log", []string{"main", "proxy"}, "errors are returned and logged once, at the edge"},
 	{"os", []string{"main", "proxy", "proxy/api", "capture", "capture/training", "metrics", "internal/cli", "internal/demomodel", "rewrite/dialecttest"}, "bytes to bytes"},
-	{"time", []string{"main", "proxy", "proxy/api", "capture", "capture/training", "metrics", "internal/cli", "internal/demomodel"}, "bytes to bytes, without a clock"},
+	{"time", []string{"main", "proxy", "proxy/api", "capture", "capture/training", "capture/page", "metrics", "internal/cli", "internal/demomodel"}, "bytes to bytes, without a clock"},
 	{"syscall", []string{"main", "proxy", "capture", "capture/training"}, "the operating system has its places"},
 	{"plugin", nil, "one static binary"},
 }

@@ -24,13 +24,15 @@ const (
 	FoundHole     FindingKind = "hole"           // NUL bytes in front of a record, which is kept
 	FoundCallID   FindingKind = "duplicate_call" // a model_call_id for the second time in the store
 	FoundSeq      FindingKind = "duplicate_seq"  // a (writer, seq) for the second time in its rollout
+	FoundDisagree FindingKind = "disagree"       // a note: members of a record that cannot both be true
 	FoundMarked   FindingKind = "incomplete"     // a note: the rollout has an incomplete marker
 	FoundGap      FindingKind = "gap"            // a note: numbers are missing in a writer's seq
 	missingListed             = 8                // numbers that a gap names
 )
 
-// Note reports whether the finding is a known loss and no damage: it counts only where the caller is strict.
-func (k FindingKind) Note() bool { return k == FoundMarked || k == FoundGap }
+// Note reports whether the finding is no damage of lines, which are whole, but a known loss or a doubt: it counts only where the caller
+// is strict.
+func (k FindingKind) Note() bool { return k == FoundMarked || k == FoundGap || k == FoundDisagree }
 
 // Finding is one thing that is wrong in a store.
 type Finding struct {
@@ -76,7 +78,7 @@ func Verify(dir string, found func(Finding)) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	v := verifier{dir: dir, found: found, report: Report{Rollouts: len(ids), Found: map[FindingKind]int{}}, calls: map[[16]byte]place{}, ids: ids}
+	v := verifier{dir: dir, found: found, report: Report{Rollouts: len(ids), Found: map[FindingKind]int{}}, calls: map[[16]byte]place{}, ids: ids, members: recordMembers()}
 	var errs []error
 	for i := range ids {
 		if err := v.rollout(i); err != nil {
@@ -100,6 +102,8 @@ type verifier struct {
 	found  func(Finding)
 	report Report
 	calls  map[[16]byte]place
+
+	members []string // of a record that are looked at
 }
 
 func (v *verifier) tell(kind FindingKind, rollout, file string, line int, format string, args ...any) {
@@ -176,10 +180,12 @@ func holdStill(dir, id string) io.Closer {
 	return f
 }
 
-// record looks for ids that were there before.
+// record looks for ids that were there before, and for members that disagree.
 func (v *verifier) record(i int, file string, l Line, seqs map[seqKey]int) {
 	id := v.ids[i]
-	if call, ok := jsonx.Text(jsonx.Get(l.Raw, "model_call_id")); ok {
+	var m [memberCount][]byte
+	jsonx.GetAll(l.Raw, v.members, m[:])
+	if call, ok := jsonx.Text(m[memberCallID]); ok {
 		key := callKey(call)
 		if first, twice := v.calls[key]; twice {
 			v.tell(FoundCallID, id, file, l.Number, "call %q is also in %s%s:%d", call, v.ids[first.rollout], dataSuffix, first.line)
@@ -187,10 +193,11 @@ func (v *verifier) record(i int, file string, l Line, seqs map[seqKey]int) {
 			v.calls[key] = place{int32(i), int32(l.Number)}
 		}
 	}
-	ours := jsonx.Get(l.Raw, "rolltap")
+	ours := m[memberOwn]
 	if jsonx.KindOf(ours) != jsonx.KindObject {
 		return
 	}
+	disagreements(id, &m, func(detail string) { v.tell(FoundDisagree, id, file, l.Number, "%s", detail) })
 	writer, ok := jsonx.Text(jsonx.Get(ours, "writer"))
 	seq, isInt := jsonx.Int(jsonx.Get(ours, "seq"))
 	if !ok || !isInt {

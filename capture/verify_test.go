@@ -31,6 +31,17 @@ func rec(call int, writer string, seq int) string {
 	return fmt.Sprintf(`{"model_call_id":"%032x","rolltap":{"writer":%q,"seq":%d}}`, call, writer, seq)
 }
 
+// agreeing is a record with all that Verify compares; bad makes each pair disagree.
+func agreeing(bad string) string {
+	r := strings.NewReplacer("ROLLOUT", "a", "START", "1", "FIRST", "2", "DIALECT", "chat", "CATEGORY", "null", "REASON", `"sealed"`, "ATTEMPTED", "true", "STATUS", "200", "CACHED", "3", "SESSION", "s")
+	if bad != "" {
+		r = strings.NewReplacer("ROLLOUT", "b", "START", "9", "FIRST", "99", "DIALECT", "messages", "CATEGORY", `"timeout"`, "REASON", "null", "ATTEMPTED", "false", "STATUS", "404", "CACHED", "30", "SESSION", "t")
+	}
+	return r.Replace(`{"model_call_id":"1","dialect":"DIALECT","started_at":START,"completed_at":2,"latency_ms":10,"latency_ttft_ms":FIRST,"error_category":CATEGORY,` +
+		`"client_session_id":"SESSION","upstream_attempted":ATTEMPTED,"response_source":"local","upstream_status_code":STATUS,"local_response_reason":REASON,"rolltap":{"rollout_id":"ROLLOUT",` +
+		`"path":"/v1/chat/completions","outcome":"ok","upstream":{"status":200},"usage":{"prompt_tokens":12,"cached_tokens":CACHED},"client":{"session":"s"},"truncated":[]}}`)
+}
+
 func TestVerifyNames(t *testing.T) {
 	for _, c := range []struct {
 		name           string
@@ -51,6 +62,8 @@ func TestVerifyNames(t *testing.T) {
 			[]string{"a.capture.jsonl:2: duplicate_seq"}, false, false},
 		{"a gap", map[string]string{"a.capture.jsonl": rec(1, "w", 2) + "\n" + rec(2, "w", 4) + "\n" + rec(3, "v", 1) + "\n"}, []string{"a.capture.jsonl: gap"}, false, true},
 		{"marked", map[string]string{"a.capture.incomplete": "", "b.c.capture.incomplete": "x"}, []string{"a.capture.incomplete: incomplete", "b.c.capture.incomplete: incomplete"}, false, true},
+		{"members that agree", map[string]string{"a.capture.jsonl": agreeing("") + "\n"}, nil, true, true},
+		{"members that disagree", map[string]string{"a.capture.jsonl": agreeing("x") + "\n"}, slices.Repeat([]string{"a.capture.jsonl:1: disagree"}, 10), false, true},
 		{"not ours", map[string]string{".a.capture.jsonl": "{", "a.capture.damaged": "{", "README": "x", ".a.repair": "{"}, nil, true, true},
 	} {
 		dir := t.TempDir()

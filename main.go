@@ -21,6 +21,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"rolltap/internal/cli"
+	"rolltap/internal/pace"
 	"rolltap/proxy"
 	"rolltap/rewrite"
 )
@@ -219,7 +220,7 @@ func (s *serve) Run(ctx context.Context, p *program, k *kong.Context) error {
 	log.Info("configuration", zap.String("version", p.build.Version), zap.String("commit", p.build.Commit),
 		zap.Object("settings", effective(k)), zap.Object("origins", origins(k, p.settings)), zap.ByteString("rewrite", p.settings.Section("rewrite")))
 	defer p.raiseProcs()()
-	defer p.spaceCollections()()
+	defer pace.Start(p.environ)()
 	server, err := proxy.Open(proxy.Config(s.Settings), proxy.Deps{Log: log, Version: p.build.Version, Commit: p.build.Commit})
 	if err != nil {
 		return err

@@ -30,7 +30,7 @@ const jsonx = "internal/jsonx"
 
 // arrows is the whole picture. What a row does not name is forbidden, so that each library has one place that knows it.
 var arrows = map[string]arrow{
-	"main": {[]string{"proxy", "rewrite", "capture", "metrics", "internal/cli", jsonx}, []string{kong, yaml, zap, xsync, xsys}},
+	"main": {[]string{"proxy", "rewrite", "capture", "metrics", "internal/cli", "internal/pace", jsonx}, []string{kong, yaml, zap, xsync, xsys}},
 
 	"proxy/api": {[]string{"capture", "capture/derive", "capture/training", jsonx}, []string{zap}},
 
@@ -67,6 +67,7 @@ var arrows = map[string]arrow{
 	"internal/demomodel":   {[]string{jsonx}, nil},
 	"internal/jsonx":       {nil, []string{fastjson}},
 	"internal/tokendigest": {}, // std only
+	"internal/pace":        {}, // std only
 	"internal/conventions": {},
 }
 

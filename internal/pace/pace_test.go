@@ -1,4 +1,4 @@
-package main
+package pace
 
 import (
 	"runtime"
@@ -27,7 +27,7 @@ func collected(want func(int) bool) int {
 
 func TestCollectionsFollowWhatIsLive(t *testing.T) {
 	before := gogc()
-	end := (&program{}).spaceCollections()
+	end := Start(nil)
 	if got := collected(func(p int) bool { return p > 100 }); got <= 100 {
 		t.Errorf("with little on the heap the percentage is %d, want more than 100", got)
 	}
@@ -50,7 +50,7 @@ func TestCollectionsFollowWhatIsLive(t *testing.T) {
 
 func TestGOGCIsLeftAlone(t *testing.T) {
 	before := gogc()
-	defer (&program{environ: []string{"GOGC=50"}}).spaceCollections()()
+	defer Start([]string{"GOGC=50"})()
 	for range 20 {
 		runtime.GC()
 		time.Sleep(time.Millisecond)

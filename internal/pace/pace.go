@@ -1,4 +1,4 @@
-package main
+package pace
 
 import (
 	"runtime"
@@ -22,9 +22,9 @@ type pace struct {
 	over    bool
 }
 
-// spaceCollections begins to pace the collector, unless GOGC is set. The returned func ends that.
-func (p *program) spaceCollections() (end func()) {
-	if slices.ContainsFunc(p.environ, func(kv string) bool { return strings.HasPrefix(kv, "GOGC=") }) {
+// Start begins to pace the collector, unless environ sets GOGC. The returned func ends that.
+func Start(environ []string) (end func()) {
+	if slices.ContainsFunc(environ, func(kv string) bool { return strings.HasPrefix(kv, "GOGC=") }) {
 		return func() {}
 	}
 	c := &pace{percent: 100, before: debug.SetGCPercent(100)}

@@ -183,6 +183,8 @@ func (r *replayer) read(j *deadJournal, rollouts map[string][]replayEntry) error
 			rollouts[e.rollout] = append(rollouts[e.rollout], e)
 		})
 		switch {
+		case errors.Is(err, errNoSegment) && end.blank:
+			r.tell(ReplayEvent{Kind: ReplayTorn, Segment: name, Bytes: end.skipped, Err: err})
 		case errors.Is(err, errNoSegment):
 			r.tell(ReplayEvent{Kind: ReplayDamaged, Segment: name, Bytes: end.skipped, Err: err})
 			if err := r.putAside(path); err != nil {
@@ -206,6 +208,7 @@ func (r *replayer) read(j *deadJournal, rollouts map[string][]replayEntry) error
 type segmentEnd struct {
 	skipped int64 // bytes behind the last entry
 	goesOn  bool  // there are whole entries among them
+	blank   bool  // there is no header: a power cut came before the first sync, so nobody was told of any entry
 }
 
 // readSegment gives every entry of a segment to each, up to the first damage.
@@ -224,7 +227,7 @@ func readSegment(path string, each func(replayEntry)) (segmentEnd, error) {
 		return segmentEnd{}, nil
 	}
 	if err != nil {
-		return segmentEnd{skipped: st.Size()}, err
+		return segmentEnd{skipped: st.Size(), blank: blank(f)}, err
 	}
 	from := &replaySegment{path: path, wasDev: s.dev, isDev: deviceOf(st)}
 	for {
@@ -237,6 +240,13 @@ func readSegment(path string, each func(replayEntry)) (segmentEnd, error) {
 		}
 		each(replayEntry{e, from})
 	}
+}
+
+// blank reports whether a segment has no header, but the NUL bytes that a file system leaves for what was not synced, if that.
+func blank(f io.ReaderAt) bool {
+	var h [segmentHeader]byte
+	n, err := f.ReadAt(h[:], 0)
+	return n < len(h) && err == io.EOF || err == nil && h == [segmentHeader]byte{}
 }
 
 // rollout replays all entries of all dead journals for one rollout.

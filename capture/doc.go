@@ -114,7 +114,8 @@
 //	                            journal: and the folder of the dead writer, which the next Open, Replay or Repair takes away
 //	a power cut                 file: the same, and perhaps NUL bytes where unacknowledged bytes were: readers skip them in front of
 //	                            a record, Verify names them
-//	                            async: acknowledged records of the last second may be missing as well, and nothing tells
+//	                            async: acknowledged records of the last second may be missing as well, also of the second in front
+//	                            of a kill shortly before, and nothing tells
 //	                            journal: the same once it was replayed; until then files may lack acknowledged lines, or hold NUL
 //	                            bytes in their place
 //	a full disk                 the file as before the batch; when it cannot be cut back, a torn tail; a marker as soon as there is room

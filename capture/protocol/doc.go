@@ -3,7 +3,7 @@
 // The promise: when a client has seen the end of an answer, its record is readable behind any crash and its recovery, exactly
 // once, or the rollout is marked. Package capture does what these functions say and tells them what it saw; nothing of what they decide
 // is decided a second time there. So a test can put a model of files, crashes and faults in place of the disk and walk every order in which
-// things can happen: see explore_test.go.
+// things can happen, and see that it notices when a decision is wrong: see explore_test.go and seeded_test.go.
 //
 //	Batch    lines of one rollout: lock, look, write, sync or journal, look at the name, acknowledge    batch.go
 //	Entries  what waits for one sync of the journal                                                     journal.go

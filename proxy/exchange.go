@@ -151,6 +151,11 @@ func (x *exchange) run() {
 		// Moved by each read of the body. Also behind an answer that does not need the body the server waits for the rest of it.
 		x.out.control.SetReadDeadline(x.start.Add(x.h.uploadSilence))
 	}
+	if len(x.in.TransferEncoding) > 0 {
+		// A Content-Length may have stood beside it, which net/http does not tell, and by which somebody in front of us finds
+		// another request behind this one (RFC 9112 6.3).
+		x.out.Header().Set("Connection", "close")
+	}
 	if !x.accept() {
 		return
 	}

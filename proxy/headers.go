@@ -25,7 +25,7 @@ func forwardedHeaders() [4]string {
 // outHeaders turns the client's headers, hop-by-hop ones already removed, into those of the upstream request.
 func (x *exchange) outHeaders(in, out http.Header) {
 	for _, name := range forwardedHeaders() {
-		if v, ok := in[name]; ok {
+		if v, ok := in[name]; ok && !namedByConnection(in, name) {
 			out[name] = v
 		}
 	}
@@ -44,6 +44,18 @@ func (x *exchange) outHeaders(in, out http.Header) {
 		dropValues(out, "Authorization", func(v string) bool { return ours(bearerToken(v)) })
 		dropValues(out, "X-Api-Key", ours)
 	}
+}
+
+// namedByConnection reports whether the client declared the header to be for this hop only (RFC 9110 7.6.1).
+func namedByConnection(h http.Header, name string) bool {
+	for _, v := range h["Connection"] {
+		for option := range strings.SplitSeq(v, ",") {
+			if strings.EqualFold(strings.TrimSpace(option), name) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // dropValues takes those values of a header off that are ours; a client may send more than the one that let it in.

@@ -31,6 +31,8 @@ const (
 	headTime = 30 * time.Second
 	// clientIdle is the longest that an unused client connection is kept.
 	clientIdle = 10 * time.Minute
+	// headBytes is the longest head of a request; a longer one is answered with 431.
+	headBytes = 1 << 20
 	// closeGrace is what an answer that was told to end, and the store behind it, get to do so.
 	closeGrace = 10 * time.Second
 )
@@ -132,7 +134,7 @@ func (s *Server) open(deps Deps, m *metrics.Metrics) error {
 func (s *Server) httpServer(h http.Handler) *http.Server {
 	var only http.Protocols
 	only.SetHTTP1(true)
-	return &http.Server{Handler: h, Protocols: &only, ReadHeaderTimeout: headTime, IdleTimeout: clientIdle, ErrorLog: s.handler.stdLog,
+	return &http.Server{Handler: h, Protocols: &only, ReadHeaderTimeout: headTime, MaxHeaderBytes: headBytes, IdleTimeout: clientIdle, ErrorLog: s.handler.stdLog,
 		BaseContext: func(net.Listener) context.Context { return s.base }, ConnContext: withConn}
 }
 

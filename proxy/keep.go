@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"rolltap/capture"
+	"rolltap/capture/training"
 	"rolltap/metrics"
 )
 
@@ -23,10 +24,14 @@ type retention struct {
 
 func newRetention(cfg *Config, m *metrics.Metrics, log *zap.Logger) *retention {
 	r := &retention{dir: cfg.Store, log: log}
-	r.keep = capture.Keep{Age: cfg.Keep.Age, Bytes: int64(cfg.Keep.Bytes), Removed: func(gone capture.Removed) {
-		m.StoreRemoved(gone.Bytes)
-		log.Info("a rollout was removed, see --keep", zap.String("rollout", gone.Rollout), zap.Int64("bytes", gone.Bytes), zap.Time("last_write", gone.Last))
-	}}
+	r.keep = capture.Keep{
+		Age: cfg.Keep.Age, Bytes: int64(cfg.Keep.Bytes),
+		Wanted: func(rollout string) bool { return training.Held(cfg.Store, rollout) }, // until who trains has dropped its tokens
+		Removed: func(gone capture.Removed) {
+			m.StoreRemoved(gone.Bytes)
+			log.Info("a rollout was removed, see --keep", zap.String("rollout", gone.Rollout), zap.Int64("bytes", gone.Bytes), zap.Time("last_write", gone.Last))
+		},
+	}
 	return r
 }
 
@@ -50,7 +55,7 @@ func (r *retention) look(ctx context.Context) {
 		r.log.Error("not all rollouts beyond --keep could be removed", zap.Error(err))
 	}
 	if stayed > 0 && r.stayed == 0 {
-		r.log.Warn("rollouts beyond --keep stay: they are not sealed, have calls in flight, or are locked", zap.Int("rollouts", stayed))
+		r.log.Warn("rollouts beyond --keep stay: they are not sealed, have calls in flight or token ids that nobody has dropped, or are locked", zap.Int("rollouts", stayed))
 	}
 	r.stayed = stayed
 }

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"rolltap/capture"
+	"rolltap/capture/training"
 )
 
 func TestKeep_runsBesideTheServer(t *testing.T) {
@@ -15,13 +17,22 @@ func TestKeep_runsBesideTheServer(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "store")
 	up := newUpstream(t, answerBySample)
 	first := start(t, up.url(), func(c *Config) { c.Store = store })
-	for _, rollout := range []string{"sealed", "open"} {
+	for _, rollout := range []string{"sealed", "open", "taught"} {
 		first.post("/ng-rollout/"+rollout+s.path, s.ask)
 		first.record(rollout)
 	}
 	first.stop()
 	wait(t, "Run returns", first.ended)
-	if err := capture.Seal(store, "sealed"); err != nil {
+	for _, rollout := range []string{"sealed", "taught"} {
+		if err := capture.Seal(store, rollout); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tokens, err := training.Open(training.Options{Dir: store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(tokens.Begin(t.Context(), "taught", "c"), tokens.Close(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	long := time.Now().Add(-time.Hour)
@@ -32,7 +43,7 @@ func TestKeep_runsBesideTheServer(t *testing.T) {
 	}
 	r := start(t, up.url(), func(c *Config) { c.Store, c.Keep = store, Keep{Age: 30 * time.Minute} })
 	eventually(t, "the sealed rollout is removed", func() bool { return r.metric("rolltap_store_removed_rollouts_total") == 1 })
-	if got := strings.Join(r.stored(), " "); got != "open.capture.jsonl" {
+	if got := strings.Join(r.stored(), " "); strings.Contains(got, " sealed.") || !strings.HasPrefix(got, "open.capture.jsonl taught.capture.jsonl taught.capture.sealed taught.tokens.") {
 		t.Errorf("the store holds %s", got)
 	}
 	if got := r.metric("rolltap_store_removed_bytes_total"); got < 500 {

@@ -67,6 +67,19 @@ func Exists(dir, id string) bool {
 	return false
 }
 
+// Held tells whether dir has tokens of the rollout, or intents and marks that speak of some, which nobody has dropped yet.
+func Held(dir, id string) bool {
+	if !ValidID(id) {
+		return false
+	}
+	for _, path := range [...]string{dataPath(dir, id), intentsPath(dir, id), markerPath(dir, id)} {
+		if _, err := os.Lstat(path); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
 // Rollouts returns the sorted ids that have entries, intents, a state or a marker in dir; a lock alone is none.
 func Rollouts(dir string) ([]string, error) {
 	d, err := os.Open(dir)

@@ -68,7 +68,7 @@ var controls = []control{
 	one("proxy.TestThreat_floodOfOneRollout", "proxy/limits.go", `case rollout != "" && f.mostOfOne > 0 && f.rollouts[rollout] >= f.mostOfOne:`, `case false:`),
 	one("metrics.TestLabelsAreBounded", "metrics/words.go", `f.vec.WithLabelValues(other).Inc()`, `f.vec.WithLabelValues(w).Inc()`),
 
-	one("proxy.TestThreat_fullDisk", "proxy/limits.go", `if x.callID == "" || x.h.cfg.Capture != CaptureRequired {`, `if true {`),
+	one("proxy.TestThreat_fullDisk", "proxy/limits.go", `if x.callID == "" || x.h.cfg.Capture != CaptureRequired && x.taught == nil {`, `if true {`),
 	one("proxy.TestThreat_lossThatDoesNotShow", "proxy/limits.go", `if !errors.Is(err, capture.ErrLow) {`, `if true {`),
 	{"capture.TestDataFileThatBecomesALink", []edit{
 		{"capture/file.go", `os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK`, `os.O_RDWR|unix.O_NONBLOCK`},

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/pprof"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -115,7 +117,7 @@ func (s *Server) adminMux(m *metrics.Metrics, deps Deps) (*http.ServeMux, error)
 	if !s.cfg.Debug && s.cfg.APITokenFile == "" {
 		return mux, nil
 	}
-	guard := func(h http.HandlerFunc) http.Handler { return h }
+	guard := noWebPage
 	if s.cfg.APITokenFile != "" {
 		tokens, err := openTokenFile(s.cfg.APITokenFile, s.log)
 		if err != nil {
@@ -141,6 +143,22 @@ func (s *Server) adminMux(m *metrics.Metrics, deps Deps) (*http.ServeMux, error)
 	mux.Handle("/debug/pprof/symbol", guard(pprof.Symbol))
 	mux.Handle("/debug/pprof/trace", guard(pprof.Trace))
 	return mux, nil
+}
+
+// noWebPage keeps a browser on this host from doing what a page of somebody else says, where no token is asked for: such a page
+// can send requests to loopback, and read their answers once the name that it came from leads there.
+func noWebPage(h http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, _, err := net.SplitHostPort(r.Host)
+		if err != nil {
+			host = strings.Trim(r.Host, "[]")
+		}
+		if r.Header.Get("Origin") != "" || !loopback(net.JoinHostPort(host, "0")) {
+			http.Error(w, "without --api-token-file this is for programs that ask for it by a loopback address", http.StatusForbidden)
+			return
+		}
+		h(w, r)
+	})
 }
 
 // serveDrain turns readiness off and returns when nothing is in flight: a preStop hook calls it. New requests are still

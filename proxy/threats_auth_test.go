@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"crypto/tls"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -159,7 +160,7 @@ func TestThreat_probeIsSentElsewhere(t *testing.T) {
 
 func TestThreat_profilesWithoutToken(t *testing.T) {
 	r := start(t, "http://127.0.0.1:1", func(c *Config) { c.APITokenFile = tokenFileOf(t, "api-token\n") })
-	for _, path := range []string{"/debug/pprof/", "/debug/pprof/cmdline", "/debug/pprof/symbol", "/debug/pprof/heap", "/debug/pprof/profile?seconds=0", "/debug/pprof/trace?seconds=0"} {
+	for _, path := range []string{"/debug/pprof/", "/debug/pprof/cmdline", "/debug/pprof/symbol", "/debug/pprof/heap", "/debug/pprof/profile?seconds=0", "/debug/pprof/trace?seconds=0", "/api/rollouts"} {
 		if code, _ := r.get(path); code != http.StatusUnauthorized {
 			t.Errorf("%s says %d", path, code)
 		}
@@ -176,11 +177,40 @@ func TestThreat_profilesForEverybody(t *testing.T) {
 	}
 }
 
+// A page in a browser on the same host can send requests to loopback; it reads no store there, and seals and clears no rollout.
+func TestThreat_webPage(t *testing.T) {
+	r := start(t, "http://127.0.0.1:1", func(c *Config) { c.Debug = true })
+	_, port, err := net.SplitHostPort(r.srv.AdminAddr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		host, origin string
+		want         int
+	}{
+		{"127.0.0.1:" + port, "", 200}, {"localhost:" + port, "", 200}, {"[::1]:" + port, "", 200}, {"127.0.0.1", "", 200},
+		{"rebound.example:" + port, "", 403}, {"rebound.example", "", 403}, {"192.0.2.1:" + port, "", 403}, {"", "", 403},
+		{"127.0.0.1:" + port, "https://page.example", 403}, {"127.0.0.1:" + port, "null", 403}, {"rebound.example:" + port, "http://rebound.example:" + port, 403},
+	} {
+		for _, path := range []string{"/api/rollouts", "/debug/pprof/cmdline"} {
+			w := dial(t, r.srv.AdminAddr())
+			origin := ""
+			if row.origin != "" {
+				origin = "Origin: " + row.origin + "\r\n"
+			}
+			w.send("GET " + path + " HTTP/1.1\r\nHost: " + row.host + "\r\nConnection: close\r\n" + origin + "\r\n")
+			if codes := answersTo(w); len(codes) != 1 || codes[0] != row.want {
+				t.Errorf("%s for host %q and origin %q says %v, want %d", path, row.host, row.origin, codes, row.want)
+			}
+		}
+	}
+}
+
 // Agents reach the proxy port: nothing of the admin port is on it.
 func TestThreat_adminOnTheProxyPort(t *testing.T) {
 	up := newUpstream(t, func(c *call) { c.reply(200, "text/plain", "the upstream's") })
 	r := start(t, up.url(), func(c *Config) { c.Debug = true })
-	for _, path := range []string{"/metrics", "/drain", "/readyz", "/livez", "/version", "/debug/pprof/", "/debug/pprof/cmdline", "/ng-rollout/r/drain"} {
+	for _, path := range []string{"/metrics", "/drain", "/readyz", "/livez", "/version", "/debug/pprof/", "/debug/pprof/cmdline", "/api/rollouts", "/ng-rollout/r/drain"} {
 		if res, body, err := r.do("GET", path, ""); err != nil || res.StatusCode != 200 || body != "the upstream's" {
 			t.Errorf("%s is answered %v %q, %v", path, res, body, err)
 		}

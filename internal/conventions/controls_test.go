@@ -39,6 +39,7 @@ var controls = []control{
 	x := &exchange{h: h,`),
 	one("proxy.TestThreat_profilesWithoutToken", "proxy/admin.go", `!presents(r.Header, tokens.get())`, `false`),
 	one("proxy.TestThreat_profilesForEverybody", "proxy/config.go", `if c.Debug && c.APITokenFile == ""`, `if false && c.APITokenFile == ""`),
+	one("proxy.TestThreat_webPage", "proxy/admin.go", `if r.Header.Get("Origin") != "" || !loopback(net.JoinHostPort(host, "0")) {`, `if false {`),
 
 	one("proxy.TestThreat_smuggledRequest", "proxy/exchange.go", `if len(x.in.TransferEncoding) > 0 {`, `if false {`),
 	one("proxy.TestThreat_tunnel", "proxy/exchange.go", `		pr.Out.Header.Del("Connection")

@@ -24,6 +24,7 @@ func TestControlsBite(t *testing.T) {
 	for _, c := range controls {
 		pkg, name, _ := strings.Cut(c.test, ".")
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			overlay, packages := map[string]string{}, []string{pkg}
 			for _, e := range c.edits {
 				path, err := filepath.Abs(filepath.Join(root, filepath.FromSlash(e.file)))

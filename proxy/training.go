@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"net/http"
 	"strconv"
 
@@ -417,7 +418,7 @@ func newTraining(cfg *Config, log *zap.Logger) (*training.Store, error) {
 		return nil, nil
 	}
 	return training.Open(training.Options{
-		Dir: cfg.Store,
+		Dir: cfg.Store, Mode: fs.FileMode(cfg.StoreMode),
 		Observe: training.Observe{
 			Trouble: func(rollout string, err error) {
 				log.Error("token files", zap.String("rollout", rollout), zap.Error(err))

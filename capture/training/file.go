@@ -1,6 +1,7 @@
 package training
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -47,14 +48,31 @@ type files interface {
 // ErrNoFile is returned for a path that names something else than a regular file.
 var ErrNoFile = errors.New("no regular file")
 
-type osFiles struct{}
+// osFiles is the file system itself. Files that it makes get the mode; zero means fileMode.
+type osFiles struct{ mode fs.FileMode }
 
-func (osFiles) open(path string, create bool) (file, error) {
-	flag := unix.O_RDWR | unix.O_NOFOLLOW | unix.O_NONBLOCK // which is for what is no file, and refused below
-	if create {
-		flag |= unix.O_CREAT
+// make makes a file that is not there yet, with the mode whatever the umask.
+func (fsys osFiles) make(path string) (*os.File, error) {
+	mode := cmp.Or(fsys.mode, fileMode)
+	f, err := os.OpenFile(path, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL, mode)
+	if err != nil {
+		return nil, err
 	}
-	f, err := os.OpenFile(path, flag, fileMode)
+	if err := f.Chmod(mode); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func (fsys osFiles) open(path string, create bool) (file, error) {
+	const flag = unix.O_RDWR | unix.O_NOFOLLOW | unix.O_NONBLOCK // the last is for what is no file, and refused below
+	f, err := os.OpenFile(path, flag, 0)
+	if create && errors.Is(err, fs.ErrNotExist) {
+		if f, err = fsys.make(path); errors.Is(err, fs.ErrExist) {
+			f, err = os.OpenFile(path, flag, 0) // somebody else was quicker
+		}
+	}
 	if errors.Is(err, unix.ELOOP) {
 		return nil, fmt.Errorf("%s: %w", path, ErrNoFile)
 	}
@@ -80,7 +98,7 @@ func (fsys osFiles) replace(path string, content []byte, durable bool) error {
 	}
 	_, err = f.Write(content)
 	if err == nil {
-		err = f.Chmod(fileMode)
+		err = f.Chmod(cmp.Or(fsys.mode, fileMode))
 	}
 	if err == nil {
 		err = f.Sync() // also when nobody waits: a name without content after a power cut would cost the whole rollout

@@ -34,7 +34,7 @@ func (s *Store) lock(rollout string) (*flock.Flock, error) {
 		if s.quit.Err() != nil {
 			return nil, context.Cause(s.quit)
 		}
-		l, err := tryLock(path)
+		l, err := tryLock(path, s.o.Mode)
 		switch {
 		case err == nil:
 			if f := s.o.Observe.LockWait; f != nil {
@@ -64,9 +64,22 @@ func (s *Store) lock(rollout string) (*flock.Flock, error) {
 }
 
 // tryLock is one attempt. A lock counts only on the file that the path names: a sweep removes it while others wait.
-func tryLock(path string) (*flock.Flock, error) {
-	l := flock.New(path, flock.SetFlag(unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK), flock.SetPermissions(fileMode))
+func tryLock(path string, mode fs.FileMode) (*flock.Flock, error) {
+	l := flock.New(path, flock.SetFlag(unix.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK))
 	ok, err := l.TryLock()
+	if errors.Is(err, fs.ErrNotExist) {
+		var f *os.File
+		if f, err = (osFiles{mode}).make(path); err == nil {
+			err = f.Close()
+		}
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+		ok, err = l.TryLock()
+		if errors.Is(err, fs.ErrNotExist) {
+			err = errMoved // a sweep has removed it already
+		}
+	}
 	if err != nil {
 		if errors.Is(err, unix.ELOOP) {
 			err = ErrNoFile

@@ -1,6 +1,7 @@
 package training
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,8 +15,8 @@ const (
 	markerSuffix  = ".tokens.incomplete"
 	lockSuffix    = ".tokens.lock"
 
-	fileMode = 0o640
-	dirMode  = 0o750
+	fileMode fs.FileMode = 0o640
+	dirMode  fs.FileMode = 0o750
 
 	maxIDLen   = 200 // with the longest suffix it stays below the 255 bytes that file systems allow
 	maxCallLen = 256

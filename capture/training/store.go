@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -56,6 +57,8 @@ type Options struct {
 	// Lazy is how many bytes of entries a state file may lack while nobody needs it: what it takes to begin anew with the
 	// rollout. Zero means 1 MiB.
 	Lazy int64
+	// Mode is the mode of files that are made, whatever the umask. Zero means 0640.
+	Mode fs.FileMode
 
 	Observe Observe
 }
@@ -105,7 +108,7 @@ type Store struct {
 }
 
 // Open makes the folder when it is missing and returns a store. The caller owns it and must Close it.
-func Open(o Options) (*Store, error) { return open(o, osFiles{}) }
+func Open(o Options) (*Store, error) { return open(o, osFiles{o.Mode}) }
 
 func open(o Options, fsys files) (*Store, error) {
 	if o.Dir == "" {

@@ -18,7 +18,7 @@ import (
 //
 //	go test -tags mutate -run TestControlsBite -timeout 30m ./internal/conventions
 func TestControlsBite(t *testing.T) {
-	if out, failed := threatTests(t, nil, "proxy", "capture", "metrics", "rewrite", "internal/cli"); len(failed) > 0 {
+	if out, failed := threatTests(t, nil, "proxy", "capture", "capture/training", "metrics", "rewrite", "internal/cli"); len(failed) > 0 {
 		t.Fatalf("with every control on %v fail:\n%s", failed, out)
 	}
 	for _, c := range controls {
@@ -59,7 +59,7 @@ func felt(pkg string) []string {
 	switch pkg {
 	case "proxy":
 		return []string{"proxy"}
-	case "metrics", "rewrite":
+	case "capture/training", "metrics", "rewrite":
 		return []string{pkg, "proxy"}
 	case "internal/cli":
 		return []string{pkg}

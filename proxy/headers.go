@@ -106,10 +106,11 @@ func isEventStream(h http.Header) bool {
 	return strings.EqualFold(strings.TrimSpace(media), "text/event-stream")
 }
 
-// oneValue returns the value of a header that was sent once, or several times with the same value; empty ones do not count.
+// oneValue returns the value of a header that was sent once, or several times with the same value; empty ones do not count. The
+// name is spelled as net/http spells it.
 func oneValue(h http.Header, name string) string {
 	one := ""
-	for _, v := range h[http.CanonicalHeaderKey(name)] {
+	for _, v := range h[name] {
 		if v == "" {
 			continue
 		}

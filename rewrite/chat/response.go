@@ -36,17 +36,21 @@ func summary(model, finish, usage []byte) dialect.Summary {
 // readUsage: prompt_tokens is the whole prompt, cached tokens among it. Where the details are not, other spellings of the same counts are
 // looked for (dialects.md 1.11).
 func readUsage(usage []byte) canon.Usage {
+	var m [8][]byte
+	jsonx.GetAll(usage, []string{
+		"prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details", "completion_tokens_details",
+		"cached_input_tokens", "cache_read_input_tokens", "reasoning_output_tokens",
+	}, m[:])
+	var prompt [3][]byte
+	jsonx.GetAll(m[3], []string{"cached_tokens", "created_cache_tokens", "cache_write_tokens"}, prompt[:])
 	u := canon.Usage{
-		Prompt:     dialect.Count(jsonx.Get(usage, "prompt_tokens")),
-		Completion: dialect.Count(jsonx.Get(usage, "completion_tokens")),
-		Cached: firstCount(jsonx.Get(jsonx.Get(usage, "prompt_tokens_details"), "cached_tokens"),
-			jsonx.Get(usage, "cached_input_tokens"), jsonx.Get(usage, "cache_read_input_tokens")),
-		CacheWrite: firstCount(jsonx.Get(jsonx.Get(usage, "prompt_tokens_details"), "created_cache_tokens"),
-			jsonx.Get(jsonx.Get(usage, "prompt_tokens_details"), "cache_write_tokens")),
-		Reasoning: firstCount(jsonx.Get(jsonx.Get(usage, "completion_tokens_details"), "reasoning_tokens"),
-			jsonx.Get(usage, "reasoning_output_tokens")),
+		Prompt:     dialect.Count(m[0]),
+		Completion: dialect.Count(m[1]),
+		Cached:     firstCount(prompt[0], m[5], m[6]),
+		CacheWrite: firstCount(prompt[1], prompt[2]),
+		Reasoning:  firstCount(jsonx.Get(m[4], "reasoning_tokens"), m[7]),
 	}
-	return u.WithTotal(dialect.Count(jsonx.Get(usage, "total_tokens")))
+	return u.WithTotal(dialect.Count(m[2]))
 }
 
 func firstCount(raws ...[]byte) int64 {

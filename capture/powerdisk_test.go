@@ -68,7 +68,7 @@ func newPowerDisk(t testing.TB) *powerDisk {
 	t.Cleanup(func() { os.RemoveAll(root) })
 	d := &powerDisk{t: t, dir: filepath.Join(root, "store"), keep: filepath.Join(root, "keep")}
 	d.now = diskState{map[uint64]*image{}, map[string][]uint64{}, map[string]string{}, map[string]string{}, map[string]bool{}}
-	if err := os.Mkdir(d.keep, dirMode); err != nil {
+	if err := os.Mkdir(d.keep, dirMode(0)); err != nil {
 		t.Fatal(err)
 	}
 	return d

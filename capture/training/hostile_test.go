@@ -76,7 +76,7 @@ func TestForeignFiles(t *testing.T) {
 		"a symbolic link":            func(path, target string) error { return os.Symlink(target, path) },
 		"a symbolic link to nowhere": func(path, target string) error { return os.Symlink(target+"-none", path) },
 		"a folder":                   func(path, _ string) error { return os.Mkdir(path, dirMode) },
-		"a pipe":                     func(path, _ string) error { return unix.Mkfifo(path, fileMode) },
+		"a pipe":                     func(path, _ string) error { return unix.Mkfifo(path, uint32(fileMode)) },
 	} {
 		for what, place := range map[string]func(dir, id string) string{
 			"entries": dataPath, "intents": intentsPath, "state": statePath, "lock": lockPath, "marker": markerPath,
@@ -125,7 +125,7 @@ func TestForeignFiles(t *testing.T) {
 func TestForeignLock(t *testing.T) {
 	dir := t.TempDir()
 	s := newStore(t, dir, func(o *Options) { o.GiveUp = 30 * time.Millisecond })
-	l, err := tryLock(lockPath(dir, "held"))
+	l, err := tryLock(lockPath(dir, "held"), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,6 +69,9 @@ var arrows = map[string]arrow{
 	"internal/tokendigest": {}, // std only
 	"internal/pace":        {}, // std only
 	"internal/conventions": {},
+
+	"deploy":       {}, // tests alone
+	"deploy/model": {[]string{"internal/demomodel"}, []string{prometheus}},
 }
 
 // testLibraries may be imported by any test. A test may import any package of the module too, except that dialects do not
@@ -85,12 +88,12 @@ var standard = []struct {
 	only []string
 	why  string
 }{
-	{"net", []string{"main", "proxy", "proxy/api", "internal/cli", "internal/demomodel"}, "opens sockets"},
-	{"flag", []string{"main", "internal/cli"}, "reads flags"},
+	{"net", []string{"main", "proxy", "proxy/api", "internal/cli", "internal/demomodel", "deploy/model"}, "opens sockets"},
+	{"flag", []string{"main", "internal/cli", "deploy/model"}, "reads flags"},
 	{"log", []string{"main", "proxy"}, "errors are returned and logged once, at the edge"},
-	{"os", []string{"main", "proxy", "proxy/api", "capture", "capture/training", "metrics", "internal/cli", "internal/demomodel", "rewrite/dialecttest"}, "bytes to bytes"},
-	{"time", []string{"main", "proxy", "proxy/api", "capture", "capture/training", "capture/page", "metrics", "internal/cli", "internal/demomodel"}, "bytes to bytes, without a clock"},
-	{"syscall", []string{"main", "proxy", "capture", "capture/training"}, "the operating system has its places"},
+	{"os", []string{"main", "proxy", "proxy/api", "capture", "capture/training", "metrics", "internal/cli", "internal/demomodel", "rewrite/dialecttest", "deploy/model"}, "bytes to bytes"},
+	{"time", []string{"main", "proxy", "proxy/api", "capture", "capture/training", "capture/page", "metrics", "internal/cli", "internal/demomodel", "deploy/model"}, "bytes to bytes, without a clock"},
+	{"syscall", []string{"main", "proxy", "capture", "capture/training", "deploy/model"}, "the operating system has its places"},
 	{"plugin", nil, "one static binary"},
 }
 

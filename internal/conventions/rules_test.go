@@ -41,7 +41,7 @@ var calls = []struct {
 	{"os", "ExpandEnv", []string{"main"}, "only main reads the environment"},
 	{"os", "Setenv", nil, "the environment belongs to who started the process"},
 	{"syscall", "Getenv", nil, "only main reads the environment"},
-	{"os", "Exit", []string{"main"}, "only main ends the process"},
+	{"os", "Exit", []string{"main", "deploy/model"}, "only main ends the process"},
 	{"io", "Pipe", nil, "framing is pushed and translation is pulled"},
 	{"net/http", "Default*", nil, "no global client, transport or mux"},
 	{"net/http", "Handle", nil, "no global mux"},

@@ -25,7 +25,7 @@ func NewTraffic(base string) *Traffic {
 
 // Call is one request to a model.
 type Call struct {
-	Rollout string // empty: without a prefix
+	Rollout string // with /training-token-capture behind it if wanted; empty: without a prefix
 	Dialect string // chat, messages, responses
 	Text    string
 	Stream  bool
@@ -95,12 +95,16 @@ func Sound(rollout string) []Call {
 		{Rollout: rollout, Dialect: "chat", Text: "What is the capital of France?", Status: 200},
 		{Rollout: rollout, Dialect: "messages", Text: "Why is the sky blue?", Stream: true, Status: 200},
 		{Rollout: rollout, Dialect: "responses", Text: "count to 20", Stream: true, Status: 200},
+		{Rollout: rollout + "/training-token-capture", Dialect: "chat", Text: "20 words", Stream: true, Status: 200},
 		{Rollout: rollout, Dialect: "chat", Text: "30 words", Stream: true, Extra: map[string]any{"max_tokens": 5}, Status: 200},
 	}
 }
 
+// TroubledRecords is how many of the calls of Troubled are recorded.
+const TroubledRecords = 7
+
 // Troubled are calls with everything that moves a series of failures, losses or keep-alives. The sidecar needs a --keepalive of
-// less than a second. They leave 7 records under the rollout.
+// less than a second. They leave TroubledRecords records under the rollout.
 func Troubled(rollout string) []Call {
 	return []Call{
 		{Rollout: rollout, Dialect: "messages", Text: "hello", Extra: map[string]any{"metadata": map[string]string{"user_id": "u"}}, Status: 200},

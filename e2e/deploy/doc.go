@@ -4,6 +4,7 @@
 // neither does the module e2e.
 //
 //	manifests   every combination of components, and the overlay, rendered, decoded strictly, and its pods held against rules
+//	compose     the compose file read by its official library, our services and Prometheus started as it says
 //	run         the built binary with each manifest's args, env, mounts and user, in a root of its own, its probes fetched
 //	queries     every expression parses and names only series and labels that a running sidecar exports
 //	panels      live traffic, scraped: no panel is empty, and without one series exactly the queries that name it are

@@ -66,7 +66,7 @@ func BenchmarkEncode(b *testing.B) {
 	b.ReportAllocs()
 	var lines memoryPool
 	for b.Loop() {
-		l, err := encode(record("r", "c", request), &lines)
+		l, err := encode(record("r", "c", request), &lines, nil)
 		if err != nil {
 			b.Fatal(err)
 		}

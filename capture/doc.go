@@ -61,8 +61,8 @@
 //	lock ─▶ is it the file that the path names? ─▶ last byte: torn? ─▶ one write ─▶ secure ─▶ new file: fsync of the folder
 //	     ─▶ does the path still name it? ─▶ unlock ─▶ acknowledge the batch
 //
-// Whatever comes while one batch is secured is the next; there are no timers. Lines longer than 1 MiB are streamed into the
-// file instead of being built. At most Options.Syncs files are synced at a time.
+// Whatever comes while one batch is secured is the next; there are no timers. Lines longer than 1 MiB, and those that
+// Options.Lines has no memory for, are streamed into the file instead of being built. At most Options.Syncs files are synced at a time.
 //
 // The lock is opened by its path for every batch. The descriptor that is written to may be one that was kept: when the locked
 // file has a name and is the one that the descriptor has open, since a descriptor keeps its file's number from being used

@@ -14,6 +14,9 @@ import (
 // be spool files, and are streamed into the rollout's file by the committer.
 const inlineMax = 1 << 20
 
+// freeLine is the size up to which a line asks no budget.
+const freeLine = 32 << 10
+
 // line is an encoded record that lacks its writer and seq: they are known only when the line is queued, so that the order
 // in the file is the order of seq, while encoding runs in parallel.
 //
@@ -28,6 +31,8 @@ type line struct {
 	seq    int64
 	size   int64 // estimated length, exact without cuts
 	record *Record
+	lines  *Budget // what buf took of it; nil when nothing
+	taken  int64
 }
 
 // cut is a place in line.buf where a copy is inserted.
@@ -37,23 +42,28 @@ type cut struct {
 	text int64 // so many bytes of it as escaped text between quotes; 0 is all as the compacted JSON value
 }
 
-// encode makes the line of r. It reads each copy once to judge it, and once more to copy it in when the line is small.
-// The line then owns r. An error means that a spool file could not be read again; r is still the caller's.
-func encode(r *Record, lines *memoryPool) (*line, error) {
+// encode makes the line of r. It reads each copy once to judge it, and once more to copy it in when the line is small and budget, which may be
+// nil, has the memory. The line then owns r. An error means that a spool file could not be read again; r is still the caller's.
+func encode(r *Record, lines *memoryPool, budget *Budget) (*line, error) {
 	size := estimate(r)
-	e := encoder{inline: size <= inlineMax, r: r, room: MaxLine - restMax}
-	e.allot()
-	if !e.inline {
-		size = 0
+	room := size + size/3 + besides // text grows by its escapes
+	if size <= freeLine {
+		budget = nil
 	}
+	e := encoder{inline: size <= inlineMax && budget.take(room), r: r, room: MaxLine - restMax}
+	if !e.inline {
+		budget, size = nil, 0
+	}
+	e.allot()
 	text := size - e.parsed() // which grows by its escapes
 	e.b = lines.get(int(size+text/3) + besides)
 	e.record()
 	if e.err != nil {
 		lines.put(e.b, pooledBuf)
+		budget.give(room)
 		return nil, e.err
 	}
-	l := &line{buf: e.b, hole: e.hole, cuts: e.cuts, record: r, size: int64(len(e.b)) + holeSpace}
+	l := &line{buf: e.b, hole: e.hole, cuts: e.cuts, record: r, size: int64(len(e.b)) + holeSpace, lines: budget, taken: room}
 	for _, c := range e.cuts {
 		l.size += cmp.Or(c.text, c.body.Len())
 	}
@@ -155,8 +165,10 @@ func (l *line) writeTo(w io.Writer, scratch []byte) error {
 	return err
 }
 
-// release gives back the copies that a streamed line holds on to.
+// release gives back the copies that a streamed line holds on to, and what it took of a budget.
 func (l *line) release() {
+	l.lines.give(l.taken)
+	l.lines, l.taken = nil, 0
 	if l.record != nil {
 		l.record.release()
 		l.record = nil

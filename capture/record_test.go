@@ -13,7 +13,7 @@ import (
 // encoded returns the line of r as it would be the first of a writer.
 func encoded(t testing.TB, r *Record) string {
 	t.Helper()
-	l, err := encode(r, new(memoryPool))
+	l, err := encode(r, new(memoryPool), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,5 +193,55 @@ func TestV1StaysReadable(t *testing.T) {
 	}
 	if _, err := os.Stat("testdata/v1/README.md"); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestLineMemory: a line that the budget refuses is streamed, says the same, and what one has taken is given back.
+func TestLineMemory(t *testing.T) {
+	text := `{"t":"` + strings.Repeat("0123456789", freeLine/8) + `"}`
+	write := func(l *line) string {
+		t.Helper()
+		l.writer, l.seq = "k3x9q2", 17
+		var b bytes.Buffer
+		if err := l.writeTo(&b, make([]byte, 100)); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	lines := NewBudget(100 << 10)
+	var all []*line
+	for range 4 {
+		l, err := encode(record("r", "c", text), new(memoryPool), lines)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, l)
+	}
+	for i, l := range all {
+		if inMemory := len(l.cuts) == 0; inMemory != (i == 0) { // the second does not fit beside the first
+			t.Errorf("line %d is in memory: %v", i, inMemory)
+		}
+		if got := write(l); got != write(all[0]) {
+			t.Errorf("line %d differs: %.200s", i, got)
+		}
+	}
+	small, err := encode(record("r", "c", `{}`), new(memoryPool), NewBudget(0))
+	if err != nil || len(small.cuts) > 0 {
+		t.Errorf("a small line asks the budget: %v", err)
+	}
+	for _, l := range append(all, small) {
+		l.release()
+		l.release() // does nothing more
+	}
+	if left := lines.left.Load(); left != 100<<10 {
+		t.Errorf("%d bytes are left of the budget", left)
+	}
+	broken := record("r", "c", text)
+	broken.Request.Release()
+	if l, err := encode(broken, new(memoryPool), lines); err == nil {
+		l.release()
+	}
+	if left := lines.left.Load(); left != 100<<10 {
+		t.Errorf("after an error %d bytes are left of the budget", left)
 	}
 }

@@ -56,6 +56,9 @@ type Options struct {
 	Syncs int
 	// Pending is how many bytes of lines, over all rollouts, may wait for the disk. Zero means 256 MiB.
 	Pending int64
+	// Lines bounds the memory of lines, over all rollouts. A line that it refuses is streamed from the copies of its bodies, as
+	// lines beyond 1 MiB always are. Nil is no bound.
+	Lines *Budget
 	// GiveUp is how long a batch waits for a rollout's lock that somebody else holds. Zero means 30 s.
 	GiveUp time.Duration
 	// Files is how many descriptors of data files may be kept between batches, for 300 ms after the last one. Zero means 256.
@@ -187,7 +190,7 @@ func (s *Store) Append(ctx context.Context, r *Record) error {
 		return fmt.Errorf("%w: %q", ErrInvalidID, r.Rollout)
 	}
 	rollout, callID := r.Rollout, r.CallID
-	l, err := encode(r, &s.lines)
+	l, err := encode(r, &s.lines, s.o.Lines)
 	if err != nil {
 		r.release()
 		s.lost(rollout, callID, "encode", err)

@@ -11,8 +11,8 @@ import (
 const (
 	defaultCopyMemory = 1 << 20
 	defaultCopyMax    = 64 << 20
-	firstGrowth       = 512       // bytes that every copy may hold without asking the budget
-	pieceSize         = 256 << 10 // of a copy that is streamed
+	firstGrowth       = 512      // bytes that every copy may hold without asking the budget
+	pieceSize         = 64 << 10 // of a copy that is streamed
 )
 
 // CopyOptions bound one copy. The zero value works.

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -426,7 +427,7 @@ func newHandler(cfg Config, log *zap.Logger, m *metrics.Metrics, store *capture.
 		flight:    flight{most: cfg.MaxInFlight, mostOfOne: cfg.MaxInFlightPerRollout},
 		rawPolicy: capture.RawPolicy(cfg.CaptureRaw), uploadSilence: uploadSilence,
 		copyOptions: capture.CopyOptions{
-			Memory: holdBytes, Max: int64(cfg.CaptureMaxBytes), Budget: capture.NewBudget(copyBudget),
+			Memory: holdBytes, Max: int64(cfg.CaptureMaxBytes), Budget: capture.NewBudget(memoryFor(copyBudget)),
 		},
 	}
 	for _, d := range cfg.UpstreamDialects {
@@ -460,5 +461,12 @@ func newHandler(cfg Config, log *zap.Logger, m *metrics.Metrics, store *capture.
 	return h, nil
 }
 
-// copyBudget is the memory that the copies of all exchanges may hold together; beyond it they move to spool files.
-const copyBudget = 64 << 20
+// What may be held in memory at once where the process has enough; see memoryFor.
+const (
+	copyBudget = 64 << 20  // copies of all exchanges; beyond it they move to spool files
+	lineBudget = 256 << 20 // encoded records that wait for the disk; beyond it they are streamed from the copies
+)
+
+// memoryFor is a budget that leaves room for everything else: an eighth of the process's memory limit (GOMEMLIMIT), if it has
+// one, and at most as much as given.
+func memoryFor(most int64) int64 { return min(most, debug.SetMemoryLimit(-1)/8) }

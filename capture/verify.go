@@ -27,12 +27,14 @@ const (
 	FoundDisagree FindingKind = "disagree"       // a note: members of a record that cannot both be true
 	FoundMarked   FindingKind = "incomplete"     // a note: the rollout has an incomplete marker
 	FoundGap      FindingKind = "gap"            // a note: numbers are missing in a writer's seq
+	FoundTokens   FindingKind = "tokens"         // token files that are not what they should be
+	FoundMasked   FindingKind = "masked"         // a note: tokens of the rollout are lost, or not written yet
 	missingListed             = 8                // numbers that a gap names
 )
 
 // Note reports whether the finding is no damage of lines, which are whole, but a known loss or a doubt: it counts only where the caller
 // is strict.
-func (k FindingKind) Note() bool { return k == FoundMarked || k == FoundGap || k == FoundDisagree }
+func (k FindingKind) Note() bool { return k == FoundMarked || k == FoundGap || k == FoundDisagree || k == FoundMasked }
 
 // Finding is one thing that is wrong in a store.
 type Finding struct {

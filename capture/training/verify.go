@@ -16,6 +16,7 @@ type Problem struct {
 	File string // its name in the store
 	Line int    // from 1, 0 when it is about the whole file
 	Text string
+	Loss bool // a call whose tokens are lost, which the rollout knows; anything else is damage
 }
 
 func (p Problem) String() string {
@@ -68,7 +69,7 @@ type verifier struct {
 }
 
 func (v *verifier) problem(path string, line int, format string, args ...any) {
-	v.out.Problems = append(v.out.Problems, Problem{filepath.Base(path), line, fmt.Sprintf(format, args...)})
+	v.out.Problems = append(v.out.Problems, Problem{File: filepath.Base(path), Line: line, Text: fmt.Sprintf(format, args...)})
 }
 
 func (v *verifier) state() error {
@@ -199,6 +200,7 @@ func (v *verifier) intents() error {
 		if v.chains.byCall[call] == nil {
 			v.out.Incomplete = true
 			v.problem(path, 0, "call %q, at byte %d, has no entry", call, at)
+			v.out.Problems[len(v.out.Problems)-1].Loss = true
 		}
 		return nil
 	})

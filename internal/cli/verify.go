@@ -11,19 +11,20 @@ import (
 	"strings"
 
 	"rolltap/capture"
+	"rolltap/capture/training"
 )
 
 // Verify checks every line of a store.
 type Verify struct {
 	Store  string `default:"./rollouts" placeholder:"DIR" help:"Capture folder."`
 	Repair bool   `env:"-" help:"Move damaged lines to <id>.capture.damaged, then verify; nothing is lost."`
-	Strict bool   `env:"-" help:"Known losses count too: incomplete marks, and gaps in the numbers of records."`
+	Strict bool   `env:"-" help:"Known losses count too: incomplete marks, gaps in the numbers of records, tokens that were lost."`
 	JSON   bool   `name:"json" env:"-" help:"Print one JSON object."`
 }
 
 // Help is shown by --help.
 func (v *Verify) Help() string {
-	return `Names by file and line what is wrong. Exit code 0: every line is whole and stands once. 1: a damaged line, a torn tail or a call twice (with --strict a known loss, too). 2: no such store. What dead writers left in the journal is brought back into its files first, without --repair, too.`
+	return `Names by file and line what is wrong. Exit code 0: every line is whole and stands once. 1: a damaged line, a torn tail, a call twice or token files that are not what they should be (with --strict a known loss, too). 2: no such store. What dead writers left in the journal is brought back into its files first, without --repair, too.`
 }
 
 // Run returns ErrFound when the store is not as it should be.
@@ -44,6 +45,9 @@ func (v *Verify) Run(ctx context.Context, c *Console) error {
 	}
 	out.part("findings")
 	report, err := capture.Verify(v.Store, out.finding)
+	if err == nil {
+		err = v.tokens(ctx, &report, out)
+	}
 	clean := report.Clean(v.Strict) && err == nil && failed == nil
 	out.sum(report, clean)
 	if ferr := w.Flush(); ferr != nil {
@@ -56,6 +60,41 @@ func (v *Verify) Run(ctx context.Context, c *Console) error {
 		return err
 	case !clean:
 		return ErrFound
+	}
+	return nil
+}
+
+// tokens proves the token files of the store and adds what is wrong to the report.
+func (v *Verify) tokens(ctx context.Context, report *capture.Report, out findings) error {
+	ids, err := training.Rollouts(v.Store)
+	if err != nil {
+		return err
+	}
+	tell := func(f capture.Finding) {
+		report.Found[f.Kind]++
+		out.finding(f)
+	}
+	for _, id := range ids {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		seen, err := training.Verify(v.Store, id)
+		if err != nil {
+			return err
+		}
+		for _, p := range seen.Problems {
+			kind := capture.FoundTokens
+			if p.Loss {
+				kind = capture.FoundMasked
+			}
+			tell(capture.Finding{Kind: kind, Rollout: id, File: p.File, Line: p.Line, Detail: p.Text})
+		}
+		for _, m := range seen.Marks {
+			tell(capture.Finding{Kind: capture.FoundMasked, Rollout: id, File: id + ".tokens.state.json", Detail: strings.TrimSpace("marked: " + m.Reason + " " + m.CallID)})
+		}
+		if seen.Incomplete && len(seen.Marks) == 0 && len(seen.Problems) == 0 {
+			tell(capture.Finding{Kind: capture.FoundMasked, Rollout: id, File: id + ".tokens.state.json", Detail: "marked, and nobody said why"})
+		}
 	}
 	return nil
 }

@@ -77,7 +77,7 @@
 // Under DurabilityJournal the batch may instead become one entry of the journal of this process. Entries of all rollouts that
 // wait at the same time are written and synced together, by one fdatasync. That is done when at least four records are on
 // their way and this store has synced the file before, so that its inode and its name are durable. A new file, a lone record,
-// a line that is streamed, and every file where the system does not tell when it was made, is synced itself.
+// a batch of 128 KiB or more, and every file where the system does not tell when it was made, is synced itself.
 //
 // The line stands in the rollout's file in either case before anybody is told, so readers beside a running store need no
 // journal. An entry names device, inode, birth and generation of the file, the offset, and the bytes, under a checksum.

@@ -25,6 +25,8 @@ const (
 	// journalFrom is how many records have to be on their way for the journal to be used. Fewer are synced in their own files:
 	// a lone record would pay for a segment and for its file.
 	journalFrom = 4
+	// journalTo is how many bytes of a batch it takes for writing them twice to cost more than a sync that is shared with nobody.
+	journalTo = 128 << 10
 	// replayTime bounds the replay at the start of a store. What is left is left for the next start.
 	replayTime = time.Minute
 )

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -99,6 +100,33 @@ func wantCalls(t *testing.T, dir, id string, want ...string) {
 func noJournal(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, journalDir))
 	return errors.Is(err, fs.ErrNotExist)
+}
+
+// TestJournalStore_longBatches: beyond journalTo a batch is synced in its file, and not written twice.
+func TestJournalStore_longBatches(t *testing.T) {
+	t.Parallel()
+	s, _ := journalStore(t, Options{})
+	crowd(t, s)
+	put := func(size int) {
+		t.Helper()
+		if err := s.Append(t.Context(), record("r", callID(), `{"text":"`+strings.Repeat("x", size)+`"}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(10) // its file is new
+	put(journalTo)
+	put(journalTo)
+	if names := segments(t, s.o.Dir); len(names) > 0 {
+		t.Fatalf("long batches are in the journal: %v", names)
+	}
+	put(journalTo / 2)
+	names := segments(t, s.o.Dir)
+	if len(names) != 1 {
+		t.Fatalf("%d segments for a batch of half the size, want 1", len(names))
+	}
+	if entries, _ := entriesOf(t, names[0]); len(entries) != 1 {
+		t.Errorf("%d entries, want 1", len(entries))
+	}
 }
 
 // load lets so many writers append so many records each to a rollout of its own and returns the calls of each that were

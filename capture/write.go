@@ -72,7 +72,7 @@ func (w *writing) do(p protocol.Batch) protocol.Event {
 	case protocol.Write:
 		w.wrote, w.buf, w.data, err = w.s.writeBatch(w.l.file, w.b, p.Heal, w.buf)
 		e.Whole = w.data != nil
-		e.Crowded = w.s.journal != nil && w.s.crowded()
+		e.Crowded = w.s.journal != nil && len(w.data) < journalTo && w.s.crowded()
 	case protocol.SyncFile:
 		err = w.s.sync(w.l.file)
 	case protocol.SyncLater:

@@ -19,8 +19,7 @@ type Aggregates struct {
 	BySide, ByDialect                 Tally
 	Sessions, Agents                  Tally // calls by id; an agent that nobody started is not counted
 	Streams, Truncated, SubAgents     int64
-	latency                           float64
-	latencies                         int64
+	latency                           floatSum
 	cacheRead, cacheAsked             int64 // tokens of the calls that told both: from a cache, and in all
 }
 
@@ -45,6 +44,38 @@ func (s Sum) Known() int64 {
 		return -1
 	}
 	return s.Value
+}
+
+// floatSum adds up as Python's sum does (Neumaier), so that the result is the Gym reader's to the last bit.
+type floatSum struct {
+	n        int64
+	sum, off float64 // off is what the additions lost
+}
+
+func (s *floatSum) add(x float64) {
+	s.n++
+	t := s.sum + x
+	if math.Abs(s.sum) >= math.Abs(x) {
+		s.off += (s.sum - t) + x
+	} else {
+		s.off += (x - t) + s.sum
+	}
+	s.sum = t
+}
+
+func (s *floatSum) merge(o floatSum) {
+	if o.n > 0 {
+		s.add(o.sum)
+		s.off += o.off
+		s.n += o.n - 1
+	}
+}
+
+func (s *floatSum) value() float64 {
+	if s.off != 0 && !math.IsInf(s.off, 0) && !math.IsNaN(s.off) {
+		return s.sum + s.off
+	}
+	return s.sum
 }
 
 // tallied is how many words a Tally tells apart. What comes later counts as other: ids are the clients' choice.
@@ -91,8 +122,7 @@ func (a *Aggregates) Add(c *Call) {
 	a.Total.add(c.Tokens.Total)
 	a.Cached.add(c.Tokens.Cached)
 	if f, ok := number(c.Latency); f != nil && ok {
-		a.latency += *f
-		a.latencies++
+		a.latency.add(*f)
 	}
 	if ms, ok := c.FirstToken(); ok {
 		a.FirstToken.Add(ms)
@@ -143,8 +173,7 @@ func (a *Aggregates) Merge(o *Aggregates) {
 	a.Used.Completion.merge(o.Used.Completion)
 	a.Used.Cached.merge(o.Used.Cached)
 	a.Used.Reasoning.merge(o.Used.Reasoning)
-	a.latency += o.latency
-	a.latencies += o.latencies
+	a.latency.merge(o.latency)
 	a.FirstToken.Merge(&o.FirstToken)
 	a.cacheRead += o.cacheRead
 	a.cacheAsked += o.cacheAsked
@@ -158,7 +187,7 @@ func (a *Aggregates) Merge(o *Aggregates) {
 }
 
 // Latency is the sum of all known durations in milliseconds.
-func (a *Aggregates) Latency() (ms float64, ok bool) { return a.latency, a.latencies > 0 }
+func (a *Aggregates) Latency() (ms float64, ok bool) { return a.latency.value(), a.latency.n > 0 }
 
 // Errors is how many calls did not go well.
 func (a *Aggregates) Errors() int64 { return a.Calls - a.ByOutcome["ok"] }
@@ -182,7 +211,11 @@ func (a *Aggregates) AppendMetrics(dst []byte) []byte {
 		dst = appendCount(dst, s.sum.Known())
 	}
 	dst = append(dst, `,"latency_total_ms":`...)
-	dst = appendMillis(dst, a.latency, a.latencies > 0)
+	if v := a.latency.value(); a.latency.n == 0 || math.IsInf(v, 0) || math.IsNaN(v) {
+		dst = append(dst, "null"...)
+	} else {
+		dst = strconv.AppendFloat(dst, v, 'f', -1, 64)
+	}
 	dst = append(dst, `,"num_calls":`...)
 	return append(strconv.AppendInt(dst, a.Calls, 10), '}')
 }

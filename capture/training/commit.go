@@ -13,19 +13,19 @@ func (t *turn) batch(ops []*op) {
 		fail(ops, err)
 		return
 	}
-	var intents, entries, repeated []*op
+	var b batched
 	indexed := false
 	var bad error // of the file of entries; intents are in another one
 	for _, o := range ops {
 		if o.line == nil {
-			intents = append(intents, o)
+			b.intents = append(b.intents, o)
 			continue
 		}
 		if !indexed {
 			bad, indexed = t.index(), true
 		}
 		if o.err = bad; bad == nil {
-			entries, repeated = t.sort(o, entries, repeated)
+			b.sort(o, t.r.st)
 		}
 	}
 	// An index that had to be read anew may have brought another state.
@@ -34,50 +34,59 @@ func (t *turn) batch(ops []*op) {
 		return
 	}
 	w := writing{t: t}
-	if err := w.all(intents, entries); err != nil {
+	if err := w.all(b.intents, b.entries); err != nil {
 		w.undo()
-		fail(append(intents, entries...), err)
-		fail(repeated, err)
-		return
-	}
-	t.acknowledge(entries)
-	if len(repeated) > 0 && t.r.unsure {
-		if err := t.settle(); err != nil {
-			fail(repeated, err)
+		fail(append(append(b.intents, b.entries...), b.repeated...), err)
+	} else {
+		t.acknowledge(b.entries)
+		if len(b.repeated) > 0 {
+			fail(b.repeated, t.settle())
+		}
+		if f := t.s.o.Observe.Batch; f != nil && len(w.done) > 0 {
+			f(len(b.intents), len(b.entries), int(w.bytes), time.Since(began))
 		}
 	}
-	if f := t.s.o.Observe.Batch; f != nil && len(w.done) > 0 {
-		f(len(intents), len(entries), int(w.bytes), time.Since(began))
-	}
-}
-
-func fail(ops []*op, err error) {
-	for _, o := range ops {
-		if o.err == nil {
-			o.err = err
+	for _, o := range b.conflicts { // last, when nothing is unsure any more
+		o.err = fmt.Errorf("%w: %s", ErrConflict, o.line.call)
+		if err := t.markState(o.line.call, "conflict"); err != nil {
+			o.err = fmt.Errorf("%w, and the rollout could not be marked: %w", o.err, err)
 		}
 	}
 }
 
-// sort finds out what an entry is: new, there already, or in conflict with what is there.
-func (t *turn) sort(o *op, entries, repeated []*op) (_, _ []*op) {
-	sum, ok := t.r.st.digests[o.line.call]
-	for _, e := range entries {
+// batched are the operations of one batch by what they are.
+type batched struct {
+	intents   []*op
+	entries   []*op // new
+	repeated  []*op // there already
+	conflicts []*op // of a call that has another payload
+}
+
+// sort finds out what an entry is.
+func (b *batched) sort(o *op, st *state) {
+	sum, ok := st.digests[o.line.call]
+	for _, e := range b.entries {
 		if e.line.call == o.line.call {
 			sum, ok = e.line.sum, true
 		}
 	}
 	switch {
 	case !ok:
-		return append(entries, o), repeated
+		b.entries = append(b.entries, o)
 	case sum == o.line.sum:
-		return entries, append(repeated, o)
+		b.repeated = append(b.repeated, o)
+	default:
+		b.conflicts = append(b.conflicts, o)
 	}
-	o.err = fmt.Errorf("%w: %s", ErrConflict, o.line.call)
-	if err := t.markState(o.line.call, "conflict"); err != nil {
-		o.err = fmt.Errorf("%w, and the rollout could not be marked: %w", o.err, err)
+}
+
+// fail gives those operations err that have no error yet.
+func fail(ops []*op, err error) {
+	for _, o := range ops {
+		if o.err == nil {
+			o.err = err
+		}
 	}
-	return entries, repeated
 }
 
 // acknowledge takes written entries into the index.

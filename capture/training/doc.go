@@ -60,7 +60,7 @@
 //
 // The state is replaced by renaming a new one onto it, synced. It is written for freeze, mark, conflict and drop, before anybody is told. Beyond that it is only
 // an index, so that nobody has to read the whole file, and is written when it lacks more than Options.Lazy bytes of entries and its rollout has been idle for 30 s, is
-// forgotten, or the store is closed. What the state lacks is read from the file by whoever comes next, Gym included.
+// forgotten, or the store is closed. It never has indexed what a power cut would take away. What it lacks is read from the file by whoever comes next, Gym included.
 //
 // # Looking up
 //

@@ -234,7 +234,8 @@ func (t *turn) healed() {
 	}
 }
 
-// settle makes recovered entries durable, before anything is said that rests on them.
+// settle makes recovered entries durable, before anything is said that rests on them, a state that has indexed them included: behind a power cut
+// it would be ahead of its file. After an error everything has been forgotten.
 func (t *turn) settle() error {
 	if !t.r.unsure || t.r.data == nil {
 		return nil
@@ -252,7 +253,7 @@ func (t *turn) settle() error {
 	return nil
 }
 
-// writeState gives the state file what r.st says.
+// writeState gives the state file what r.st says. Nothing that it has indexed is unsure.
 func (t *turn) writeState(durable bool) error {
 	path := statePath(t.s.o.Dir, t.r.id)
 	if err := t.s.fs.replace(path, t.r.st.encode(), durable); err != nil {
@@ -277,6 +278,9 @@ func (t *turn) writeLazy() error {
 		return err
 	}
 	if err := t.index(); err != nil {
+		return err
+	}
+	if err := t.settle(); err != nil {
 		return err
 	}
 	return t.writeState(false)

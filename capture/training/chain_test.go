@@ -96,6 +96,9 @@ func TestDeltasCostTheirSequence(t *testing.T) {
 	const turns = 100
 	cost := map[bool]int64{}
 	for _, delta := range []bool{true, false} {
+		if raceDetector && !delta {
+			return
+		}
 		dir := t.TempDir()
 		s := newStore(t, dir)
 		c := &conversation{rollout: "r", seed: 1}

@@ -160,6 +160,9 @@ func TestExpertsThatChange(t *testing.T) {
 		t.Errorf("%q", f.calls)
 	}
 	noProblems(t, dir, "r")
+	if raceDetector {
+		return // 256 MiB
+	}
 	tooLong := newEntry("s", "c1", "[1]", "[2]")
 	piece := bytes.Repeat([]byte("QUJD"), 1<<20)
 	tooLong.RoutedExpertsFrom = func(w io.Writer) error {

@@ -111,7 +111,7 @@ func newFaultyStore(t *testing.T, dir string) (*Store, *faults) {
 // TestFaults: whatever fails, nothing of that batch is acknowledged, and the same operation passes when it is asked for again, without a
 // restart. What was acknowledged before is there, and what was not is there whole or not at all.
 func TestFaults(t *testing.T) {
-	big := newEntry("r", "failed", "["+strings.Repeat("1,", batchMax/2)+"1]", "[2]") // written by itself
+	big := newEntry("r", "failed", "["+strings.Repeat("1234567,", batchMax/8)+"1]", "[2]") // written by itself
 	small := newEntry("r", "failed", "[1,2]", "[3]")
 	putSmall := func(s *Store) error { return s.Put(t.Context(), small) }
 	putBig := func(s *Store) error { return s.Put(t.Context(), big) }

@@ -71,8 +71,8 @@ func (d *disk) syncDir(string) error {
 // TestPowerCut: two stores write to one folder, others die beside them, and then the power goes. What was acknowledged is there, what was not costs
 // nothing else, and no state vouches for what is lost.
 func TestPowerCut(t *testing.T) {
-	rounds := 150
-	if testing.Short() {
+	rounds := 100
+	if testing.Short() || raceDetector {
 		rounds = 30
 	}
 	for round := range rounds {

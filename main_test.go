@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -307,5 +308,102 @@ func TestDemoServesUntilInterrupted(t *testing.T) {
 	}
 	if got := <-code; got != 0 || base == "" {
 		t.Errorf("exit code %d, base %q", got, base)
+	}
+}
+
+// A sidecar that is killed between the beginning of a call and its tokens leaves a rollout that is masked, also when the harness tries again
+// and succeeds; what was captured before is still what it was.
+func TestKilledInsideACall(t *testing.T) {
+	model := demomodel.New(demomodel.Options{})
+	asked, over := make(chan struct{}), make(chan struct{})
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Hang") != "" {
+			w.(http.Flusher).Flush()
+			close(asked)
+			<-over
+			return
+		}
+		model.ServeHTTP(w, r)
+	}))
+	defer up.Close()
+	defer close(over)
+	defer http.DefaultClient.CloseIdleConnections()
+	store := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	serve := func() (addr string, kill func()) {
+		t.Helper()
+		cmd := exec.Command(self)
+		cmd.Args = []string{"rolltap", "serve", "--listen=127.0.0.1:0", "--admin-listen=", "--upstream=" + up.URL, "--store=" + store, "--token-capture=auto", "--log-format=json"}
+		log, err := cmd.StderrPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(log)
+		for addr == "" && lines.Scan() {
+			var v map[string]any
+			if json.Unmarshal(lines.Bytes(), &v) == nil && v["msg"] == "serving" {
+				addr = fmt.Sprint(v["listen"])
+			}
+		}
+		if addr == "" {
+			t.Fatal("it does not serve")
+		}
+		drained := make(chan struct{})
+		go func() { defer close(drained); io.Copy(io.Discard, log) }()
+		return addr, func() { cmd.Process.Kill(); <-drained; cmd.Wait() }
+	}
+	call := func(addr, hang string) error {
+		req, err := http.NewRequest("POST", "http://"+addr+"/ng-rollout/r/training-token-capture/v1/chat/completions", strings.NewReader(fmt.Sprintf(hello, true)))
+		if err != nil {
+			return err
+		}
+		if hang != "" {
+			req.Header.Set("X-Hang", hang)
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return err
+		}
+		defer res.Body.Close()
+		_, err = io.Copy(io.Discard, res.Body)
+		return err
+	}
+	addr, kill := serve()
+	if err := call(addr, ""); err != nil {
+		t.Fatal(err)
+	}
+	hung := make(chan error, 1)
+	go func() { hung <- call(addr, "yes") }()
+	<-asked
+	kill()
+	if err := <-hung; err == nil {
+		t.Error("the call that was killed had its end")
+	}
+	addr, kill = serve()
+	if err := call(addr, ""); err != nil {
+		t.Fatal(err)
+	}
+	kill()
+	code, out := command(t, "show", "r", "--tokens", "--json", "--store", store)
+	var v struct {
+		Incomplete bool
+		Calls      []struct {
+			Generated []int `json:"generation_token_ids"`
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &v); code != 0 || err != nil {
+		t.Fatalf("exit code %d, %v:\n%s", code, err, out)
+	}
+	if !v.Incomplete || len(v.Calls) != 2 || len(v.Calls[0].Generated) == 0 || !slices.Equal(v.Calls[0].Generated, v.Calls[1].Generated) {
+		t.Errorf("want two equal calls of a masked rollout: %s", out)
+	}
+	if code, out := command(t, "verify", "--store", store); code != 0 || !strings.Contains(out, "masked") {
+		t.Errorf("verify ends with %d: %s", code, out)
 	}
 }

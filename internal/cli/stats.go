@@ -25,9 +25,6 @@ func (s *Stats) Help() string {
 	return `Tokens that nobody told are -. TTFT is the time to the first token of streams; its percentiles are within 1 %. Side calls are titles, compactions and the like, which their requests name. Lines beyond 4 MiB are read in outline, so memory stays small.`
 }
 
-// outlineFrom is from which length on a line is read in outline where only counts are wanted.
-const outlineFrom = 4 << 20
-
 // Run prints to c until it is done or ctx is.
 func (s *Stats) Run(ctx context.Context, c *Console) error {
 	for _, id := range s.Rollouts {
@@ -44,11 +41,20 @@ func (s *Stats) Run(ctx context.Context, c *Console) error {
 		return err
 	}
 	w := bufio.NewWriterSize(c.Out, 64<<10)
-	var out sums = &sumsTable{c: c, w: w, dir: s.Store, named: len(s.Rollouts) > 0}
+	named := len(s.Rollouts) > 0
+	p := c.progress("reading", dataBytes(s.Store, ids))
+	defer p.end()
+	o := derive.SumsOptions{Rollouts: ids, Calls: named, Progress: func(n int64) error {
+		p.add(n)
+		return ctx.Err()
+	}}
 	if s.JSON {
-		out = &sumsObject{w: w, named: len(s.Rollouts) > 0}
+		err = derive.WriteSums(w, s.Store, o)
+	} else {
+		t := &sumsTable{c: c, w: w, dir: s.Store, named: named, progress: p}
+		err = derive.EachSums(s.Store, o, t)
 	}
-	if err := s.read(ctx, c, ids, out); err != nil {
+	if err != nil {
 		return err
 	}
 	return w.Flush()
@@ -71,51 +77,6 @@ func chosen(dir string, named []string) ([]string, error) {
 	return named, nil
 }
 
-// sums is a way to print the sums of rollouts.
-type sums interface {
-	begin(id string)
-	call(*derive.Call)
-	rollout(rolloutSums) error
-	total(a *derive.Aggregates, rollouts int) error
-}
-
-// rolloutSums is what one rollout adds up to.
-type rolloutSums struct {
-	id string
-	derive.Found
-	*derive.Aggregates
-	bytes int64
-}
-
-func (s *Stats) read(ctx context.Context, c *Console, ids []string, out sums) error {
-	p := c.progress("reading", dataBytes(s.Store, ids))
-	defer p.end()
-	total, one := &derive.Aggregates{}, &derive.Aggregates{}
-	for _, id := range ids {
-		out.begin(id)
-		*one = derive.Aggregates{}
-		var bytes int64
-		f, err := derive.Source{Dir: s.Store, Rollout: id, Outline: outlineFrom}.Each(func(call *derive.Call, l capture.Line) error {
-			p.add(l.Size())
-			bytes += l.Size()
-			if call != nil {
-				one.Add(call)
-				out.call(call)
-			}
-			return ctx.Err()
-		})
-		if err != nil {
-			return fmt.Errorf("read %s: %w", id, err)
-		}
-		total.Merge(one)
-		if err := out.rollout(rolloutSums{id, f, one, bytes}); err != nil {
-			return err
-		}
-	}
-	p.end()
-	return out.total(total, len(ids))
-}
-
 // dataBytes is how much there is to read.
 func dataBytes(dir string, ids []string) (n int64) {
 	for _, id := range ids {
@@ -134,16 +95,20 @@ type sumsTable struct {
 	named bool
 	rows  [][]cell // of rollouts
 	calls [][]cell // of the rollout in progress
+
+	progress *progress
 }
 
-func (t *sumsTable) begin(string) {
+// Begin starts a rollout.
+func (t *sumsTable) Begin(string) {
 	t.calls = [][]cell{heads(">call", "dialect", "model", "outcome", "finish", ">TTFT", ">total", ">prompt", ">cached", ">completion", ">reasoning", ">tools", "")}
 	if t.rows == nil {
 		t.rows = [][]cell{heads("rollout", ">calls", ">errors", ">prompt", ">cached", ">completion", ">reasoning", ">TTFT p50", ">p90", ">p99", ">time", "")}
 	}
 }
 
-func (t *sumsTable) call(c *derive.Call) {
+// Call adds a row.
+func (t *sumsTable) Call(c *derive.Call) {
 	if !t.named {
 		return
 	}
@@ -175,7 +140,8 @@ func (t *sumsTable) call(c *derive.Call) {
 	})
 }
 
-func (t *sumsTable) rollout(r rolloutSums) error {
+// Rollout ends it.
+func (t *sumsTable) Rollout(r derive.RolloutSums) error {
 	var remarks []string
 	for _, n := range []struct {
 		n    int64
@@ -191,11 +157,11 @@ func (t *sumsTable) rollout(r rolloutSums) error {
 	if r.Marked {
 		remarks = append(remarks, "incomplete")
 	}
-	t.rows = append(t.rows, t.row(r.id, r.Aggregates, strings.Join(remarks, ", ")))
+	t.rows = append(t.rows, t.row(r.ID, r.Aggregates, strings.Join(remarks, ", ")))
 	if !t.named {
 		return nil
 	}
-	fmt.Fprintf(t.w, "%s  %s\n", t.c.paint(bold, "rollout "+r.id), t.c.paint(dim, inertLine(dataFile(t.dir, r.id))))
+	fmt.Fprintf(t.w, "%s  %s\n", t.c.paint(bold, "rollout "+r.ID), t.c.paint(dim, inertLine(dataFile(t.dir, r.ID))))
 	if len(t.calls) > 1 {
 		if err := t.c.table(t.w, t.calls); err != nil {
 			return err
@@ -232,7 +198,9 @@ func (t *sumsTable) row(id string, a *derive.Aggregates, remarks string) []cell 
 
 func millisText(ms float64) string { return took(time.Duration(ms * float64(time.Millisecond))) }
 
-func (t *sumsTable) total(a *derive.Aggregates, rollouts int) error {
+// Total prints what all add up to.
+func (t *sumsTable) Total(a *derive.Aggregates, rollouts int) error {
+	t.progress.end()
 	if rollouts == 0 {
 		t.c.note("no rollouts in " + inertLine(t.dir))
 		return nil
@@ -257,67 +225,4 @@ func (t *sumsTable) total(a *derive.Aggregates, rollouts int) error {
 		fmt.Fprintf(t.w, "%-10s  %s\n", k.word, strings.Join(parts, ", "))
 	}
 	return nil
-}
-
-// sumsObject prints one object, rollout by rollout.
-type sumsObject struct {
-	w     *bufio.Writer
-	named bool
-	n     int
-	buf   []byte
-	calls int
-}
-
-func (o *sumsObject) begin(id string) {
-	o.buf = append(o.buf[:0], `{"rollouts":[`+"\n"...)
-	if o.n++; o.n > 1 {
-		o.buf = append(o.buf[:0], ",\n"...)
-	}
-	o.buf = append(o.buf, `{"rollout_id":`...)
-	o.buf = jsonx.AppendString(o.buf, id)
-	o.calls = 0
-	if o.named {
-		o.buf = append(o.buf, `,"calls":[`...)
-	}
-	o.w.Write(o.buf)
-}
-
-func (o *sumsObject) call(c *derive.Call) {
-	if !o.named {
-		return
-	}
-	o.buf = o.buf[:0]
-	if o.calls++; o.calls > 1 {
-		o.buf = append(o.buf, ",\n"...)
-	}
-	o.buf = c.AppendJSON(o.buf, derive.Form{Own: true})
-	o.w.Write(o.buf)
-}
-
-func (o *sumsObject) rollout(r rolloutSums) error {
-	b := o.buf[:0]
-	if o.named {
-		b = append(b, ']')
-	}
-	b = append(b, `,"metrics":`...)
-	b = r.AppendMetrics(b)
-	b = append(b, `,"rolltap":`...)
-	b = r.AppendOwn(b)
-	b = fmt.Appendf(b, `,"damaged_lines":%d,"incomplete":%t,"bytes":%d}`, r.Damaged, r.Marked, r.bytes)
-	o.buf = b
-	_, err := o.w.Write(b)
-	return err
-}
-
-func (o *sumsObject) total(a *derive.Aggregates, rollouts int) error {
-	b := o.buf[:0]
-	if rollouts == 0 {
-		b = append(b, `{"rollouts":[`...)
-	}
-	b = fmt.Appendf(b, "\n],\"total\":{\"rollouts\":%d,\"metrics\":", rollouts)
-	b = a.AppendMetrics(b)
-	b = append(b, `,"rolltap":`...)
-	b = a.AppendOwn(b)
-	_, err := o.w.Write(append(b, "}}\n"...))
-	return err
 }

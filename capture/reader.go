@@ -168,6 +168,7 @@ func (l *Lines) read() (raw []byte, whole bool, err error) {
 			l.outline.add(p)
 			l.long = nil
 		default:
+			l.grow(len(p))
 			l.long = append(l.long, p...)
 		}
 		switch err {
@@ -178,6 +179,23 @@ func (l *Lines) read() (raw []byte, whole bool, err error) {
 			return l.long, false, err
 		}
 	}
+}
+
+// grow makes room for n bytes more of a long line: twice what there is, and never more than the file has left. Append would copy a line
+// of 256 MiB twenty times.
+func (l *Lines) grow(n int) {
+	if len(l.long)+n <= cap(l.long) || len(l.long) < 1<<20 {
+		return
+	}
+	room := 2*cap(l.long) + n
+	if f, ok := l.f.(*os.File); ok {
+		if st, err := f.Stat(); err == nil {
+			room = min(room, max(len(l.long)+n, int(st.Size()-l.start)))
+		}
+	}
+	long := make([]byte, len(l.long), room) // pages that are not written to take no memory
+	copy(long, l.long)
+	l.long = long
 }
 
 // line judges the bytes of a line.

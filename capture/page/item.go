@@ -200,7 +200,7 @@ func (p *page) arguments(args string) {
 
 // image shows an image that is small and of a kind that cannot do anything, and names any other file.
 func (p *page) image(it trajectory.Item) {
-	if url := it.ImageURL(); len(url) <= imageShown && pixels(url) {
+	if url := it.ImageURL(imageShown); pixels(url) {
 		p.html(`<img loading="lazy" alt="" src="`)
 		p.text(url)
 		p.html(`">`)

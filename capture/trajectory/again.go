@@ -30,6 +30,11 @@ func (r *Rollout) Again(dir string, visit func(at int, c *derive.Call) error) er
 				}
 			}
 		}
+		if r.Progress != nil {
+			if err := r.Progress(l.Size()); err != nil {
+				return err
+			}
+		}
 		if l.Index >= last {
 			return errEnough
 		}

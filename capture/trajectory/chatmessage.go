@@ -148,8 +148,12 @@ func imageURL(block []byte) []byte {
 	return append(url, '"')
 }
 
-// ImageURL is the URL of an attached image, a data URL where its bytes are in the record; "" when it is none.
-func (it Item) ImageURL() string {
+// ImageURL is the URL of an attached image, a data URL where its bytes are in the record; "" when it is none, or longer
+// than so many bytes.
+func (it Item) ImageURL(most int) string {
+	if len(it.Raw) > most {
+		return ""
+	}
 	s, _ := jsonx.Text(imageURL(it.Raw))
 	return s
 }

@@ -113,7 +113,7 @@ func (p *gister) item(it Item) uint64 {
 	case Returned:
 		name = "" // Chat names the tool in some harnesses and some turns only
 	case Attached:
-		s = string(it.Raw)
+		return mix(maphash.Bytes(p.seed, it.Raw), uint64(Attached))
 	}
 	return maphash.Comparable(p.seed, struct {
 		k             Kind

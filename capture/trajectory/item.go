@@ -1,6 +1,7 @@
 package trajectory
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 
@@ -265,29 +266,40 @@ func outputItem(items []Item, raw []byte) []Item {
 	return append(items, Item{Role: "assistant", Kind: Strange, Text: typeOf(text(raw, "type"))})
 }
 
-// attachment says what an image or file is without showing its bytes.
+// attachment says what an image or file is without showing its bytes, which are not copied either.
 func attachment(t string, b []byte) string {
 	for _, path := range [][]string{{"image_url", "url"}, {"image_url"}, {"video_url", "url"}, {"source", "url"}, {"file_url"}, {"filename"}, {"file", "filename"}} {
 		v := b
 		for _, key := range path {
 			v = jsonx.Get(v, key)
 		}
-		s, ok := jsonx.Text(v)
+		in, ok := jsonx.Interior(v)
 		if !ok {
 			continue
 		}
-		if data, isData := strings.CutPrefix(s, "data:"); isData {
-			media, _, _ := strings.Cut(data, ",")
-			return t + " " + strings.TrimSuffix(media, ";base64") + ", " + Size(int64(len(data)-len(media))*3/4)
+		if data, isData := bytes.CutPrefix(in, []byte("data:")); isData {
+			comma := bytes.IndexByte(data, ',')
+			if comma < 0 {
+				comma = len(data)
+			}
+			media := string(jsonx.Unquoted(data[:min(comma, mediaLen)]))
+			return t + " " + strings.TrimSuffix(media, ";base64") + ", " + Size(int64(len(data)-comma)*3/4)
 		}
-		return t + " " + s
+		return t + " " + string(jsonx.Unquoted(in[:min(len(in), urlLen)]))
 	}
 	source := jsonx.Get(b, "source")
 	if media := text(source, "media_type"); media != "" {
-		return t + " " + media + ", " + Size(int64(len(text(source, "data")))*3/4)
+		data, _ := jsonx.Interior(jsonx.Get(source, "data"))
+		return t + " " + media + ", " + Size(int64(len(data))*3/4)
 	}
 	return t
 }
+
+// How much of the kind and the address of an attachment is told.
+const (
+	mediaLen = 100
+	urlLen   = 4 << 10
+)
 
 func typeOf(t string) string {
 	if t == "" {

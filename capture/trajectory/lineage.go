@@ -11,7 +11,8 @@ import (
 	"rolltap/internal/jsonx"
 )
 
-// Read goes through a rollout. An error is the file system's, or ctx's as stop returns it; progress is told the bytes of each line.
+// Read goes through a rollout. An error is the file system's, or that of progress, which is told the bytes of each line and may
+// be nil. The Rollout keeps it.
 func Read(dir, id string, progress func(bytes int64) error) (*Rollout, error) {
 	b := newBuilder(id)
 	found, err := derive.Source{Dir: dir, Rollout: id}.Each(func(c *derive.Call, l capture.Line) error {
@@ -26,7 +27,9 @@ func Read(dir, id string, progress func(bytes int64) error) (*Rollout, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.finish(found), nil
+	r := b.finish(found)
+	r.Progress = progress
+	return r, nil
 }
 
 // builder places the calls of a rollout one after the other. A record is durable before its answer ends, so whoever goes on from an

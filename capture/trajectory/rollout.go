@@ -121,7 +121,8 @@ type Rollout struct {
 	Threads  []Thread
 	Branches []Branch
 	Gaps     []Gap
-	Main     int // the longest branch that is no sub-agent's, of those the last; -1: there is no turn
+	Progress func(bytes int64) error // told of each line that is read again; an error ends the reading. May be nil
+	Main     int                     // the longest branch that is no sub-agent's, of those the last; -1: there is no turn
 }
 
 // Count is how many calls have a role.

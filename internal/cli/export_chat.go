@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -11,7 +12,7 @@ import (
 	"rolltap/internal/jsonx"
 )
 
-// place reads a rollout, with a progress that knows of so many readings more.
+// place reads a rollout; p is told of that reading and of those that follow.
 func place(ctx context.Context, p *progress, dir, id string) (*trajectory.Rollout, error) {
 	r, err := trajectory.Read(dir, id, func(n int64) error {
 		p.add(n)
@@ -34,7 +35,7 @@ func (e *Export) trajectory(ctx context.Context, c *Console) error {
 		return err
 	}
 	defer out.drop()
-	p := c.progress("exporting", 2*dataBytes(e.Store, ids))
+	p := c.progress("exporting", 4*dataBytes(e.Store, ids)) // read once, and a second time for each of three lists
 	defer p.end()
 	for _, id := range ids {
 		r, err := place(ctx, p, e.Store, id)
@@ -47,7 +48,6 @@ func (e *Export) trajectory(ctx context.Context, c *Console) error {
 		if _, err := out.Write([]byte{'\n'}); err != nil {
 			return err
 		}
-		p.add(dataBytes(e.Store, []string{id}))
 	}
 	return out.commit()
 }
@@ -56,8 +56,8 @@ func (e *Export) trajectory(ctx context.Context, c *Console) error {
 type oneLine struct{ out *newFile }
 
 func (o oneLine) Write(p []byte) (int, error) {
-	for l := range strings.SplitSeq(string(p), "\n") {
-		if _, err := o.out.WriteString(l); err != nil {
+	for l := range bytes.SplitSeq(p, []byte{'\n'}) {
+		if _, err := o.out.Write(l); err != nil {
 			return 0, err
 		}
 	}
@@ -103,7 +103,6 @@ func (e *Export) chat(ctx context.Context, c *Console) error {
 		if ok {
 			wrote++
 		}
-		p.add(dataBytes(e.Store, []string{id}))
 	}
 	if report != nil {
 		if err := report.commit(); err != nil {

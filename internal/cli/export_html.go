@@ -63,6 +63,5 @@ func (e *Export) page(ctx context.Context, c *Console, p *progress, id, path str
 	if err := page.Write(out, r, page.Options{Dir: e.Store, Zone: c.zone()}); err != nil {
 		return fmt.Errorf("export %s: %w", id, err)
 	}
-	p.add(dataBytes(e.Store, []string{id}))
 	return out.commit()
 }

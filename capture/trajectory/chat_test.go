@@ -82,7 +82,7 @@ func TestChatOfRecordedSessions(t *testing.T) {
 	looked := 0
 	for _, rec := range recordedRequests(t) {
 		steps, last := rec.steps()
-		if len(steps) == 0 || rec.name == "ai-sdk-2" || strings.Contains(rec.Note, "compaction") || strings.HasPrefix(rec.name, "claude-code-7") {
+		if len(steps) == 0 || strings.Contains(rec.Note, "compaction") {
 			continue
 		}
 		looked++

@@ -167,6 +167,9 @@ func (b *builder) leavesLeft() {
 		case labelled && c.History > 0 && lastAnew[c.Thread] > c.Started:
 			c.Role = RoleDropped
 			b.gap(i, GapTurnUnproven, "the session began anew")
+		case c.doubtful:
+			c.Role = RoleDropped
+			b.gap(i, GapTurnUnproven, "what asks for it may be a compaction")
 		default:
 			c.Role = RoleTurn
 		}

@@ -12,7 +12,7 @@ func TestRecordedSessions(t *testing.T) {
 	for _, rec := range recordedRequests(t) {
 		steps, _ := rec.steps()
 		compaction := strings.Contains(rec.Note, "compaction")
-		if len(steps) == 0 || rec.name == "ai-sdk-2" { // the latter sends references in the place of its history's reasoning
+		if len(steps) == 0 {
 			continue
 		}
 		looked++
@@ -112,4 +112,22 @@ func (r *recorded) check(t *testing.T, s *session, turns, changed int) *Rollout 
 		t.Errorf("no compaction: %s", roles(got))
 	}
 	return got
+}
+
+// TestNeutralCompaction: where the words of a compaction are not known and nothing follows it, it is still no turn.
+func TestNeutralCompaction(t *testing.T) {
+	for _, rec := range recordedRequests(t) {
+		if rec.name != "claude-code-9" {
+			continue
+		}
+		s := rec.session(t)
+		steps, last := rec.steps()
+		s.call(steps[0].request, rec.answer(steps[0].run), "ok")
+		s.call(last, rec.says("A summary that nobody repeats."), "ok")
+		if r := s.read(); roles(r) != "turn dropped" || codes(r) != GapTurnUnproven {
+			t.Errorf("%s: %s", roles(r), codes(r))
+		}
+		return
+	}
+	t.Fatal("not recorded")
 }

@@ -69,6 +69,7 @@ type Call struct {
 	reports  int // the call whose request brings the text as the result of a tool; -1
 	summary  int // the call whose request begins with the text; -1
 	unread   bool
+	doubtful bool // its last message has a long text behind results of tools, as compactions do
 }
 
 // Tool is a tool call of an answer.

@@ -5,15 +5,24 @@ import (
 	"strings"
 )
 
+// instructionMin is from which length on a text in one message with the results of tools may ask for a summary. Remarks of people are
+// shorter, and reminders stand in tags.
+const instructionMin = 128
+
 // see looks at what a request brings: results of tools, and the words of earlier answers.
 func (b *builder) see(n *Call, at int, dialect string, body []byte) {
 	b.news = b.news[:0]
-	i := 0
+	i, last := 0, 0 // last: where the last element begins
 	elements(dialect, body, func(e element) {
 		if i++; i > n.New {
+			last = len(b.news)
 			b.news = e.items(b.news)
 		}
 	})
+	if k := len(b.news); k-last > 1 {
+		end := b.news[k-1]
+		n.doubtful = b.news[k-2].Kind == Returned && end.Kind == Said && end.Role == "user" && len(end.Text) >= instructionMin && !strings.HasPrefix(end.Text, "<")
+	}
 	for _, it := range b.news {
 		switch {
 		case it.Kind == Returned:

@@ -179,7 +179,13 @@ func (r *recorded) answer(run []any) map[string]any {
 		}
 		return map[string]any{"type": "message", "role": "assistant", "content": content, "stop_reason": "end_turn"}
 	case "responses":
-		return map[string]any{"object": "response", "status": "completed", "output": run}
+		var output []any // a reference stands for something that this client does not send
+		for _, item := range run {
+			if item.(map[string]any)["type"] != "item_reference" {
+				output = append(output, item)
+			}
+		}
+		return map[string]any{"object": "response", "status": "completed", "output": output}
 	}
 	return map[string]any{"object": "chat.completion", "choices": []any{map[string]any{"index": 0, "message": run[0], "finish_reason": "stop"}}}
 }

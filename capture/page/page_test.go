@@ -211,3 +211,14 @@ func BenchmarkPage(b *testing.B) {
 		}
 	}
 }
+
+// FuzzText: whatever a text is, it is text on the page.
+func FuzzText(f *testing.F) {
+	for _, h := range hostile() {
+		f.Add(h)
+	}
+	f.Fuzz(func(t *testing.T, h string) {
+		checkInert(t, render(t, line(1, asks(says("system", h), says(h, h)), reply(says("assistant", h, "tool_calls", []any{
+			map[string]any{"id": h, "type": "function", "function": map[string]any{"name": h, "arguments": h}}})), map[string]any{"outcome": h, "client": map[string]any{"session": h}})))
+	})
+}

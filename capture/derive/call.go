@@ -65,8 +65,9 @@ func recordKeys() []string {
 
 // Reader reads calls. It is not safe for concurrent use; the zero value is ready.
 type Reader struct {
-	keys  []string
-	found [19][]byte
+	noSide bool
+	keys   []string
+	found  [19][]byte
 }
 
 // Read makes a Call of a line, which is valid JSON. The error is ErrUnusable.
@@ -103,6 +104,9 @@ func (r *Reader) Read(line []byte, index int) (Call, error) {
 	}
 	c.answer()
 	c.own(f[18])
+	if !r.noSide {
+		c.Own.Side = c.side()
+	}
 	return c, nil
 }
 

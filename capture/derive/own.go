@@ -10,7 +10,6 @@ func (c *Call) own(raw []byte) {
 	o.Usage = Usage{-1, -1, -1, -1}
 	if jsonx.KindOf(raw) != jsonx.KindObject {
 		c.guess()
-		o.Side = c.side()
 		return
 	}
 	o.Known = true
@@ -26,7 +25,6 @@ func (c *Call) own(raw []byte) {
 	jsonx.GetAll(got[6], []string{"session", "agent", "parent_agent", "user_agent"}, n[:])
 	o.Session, o.Agent, o.Parent, o.UserAgent = word(n[0]), word(n[1]), word(n[2]), word(n[3])
 	o.Upstream = word(jsonx.Get(got[8], "dialect"))
-	o.Side = c.side()
 }
 
 // filled is a list that has something in it, else nil.

@@ -13,13 +13,13 @@ import (
 var errEnough = errors.New("enough")
 
 // Again reads the calls of a rollout once more, in the order of the file, and visits those that Read has placed. Both are valid until
-// the visit is over. What was appended meanwhile is not read.
+// the visit is over; the kind of side call is the Rollout's to tell. What was appended meanwhile is not read.
 func (r *Rollout) Again(dir string, visit func(at int, c *derive.Call) error) error {
 	if len(r.Calls) == 0 {
 		return nil
 	}
 	last := r.Calls[len(r.Calls)-1].Index
-	_, err := derive.Source{Dir: dir, Rollout: r.ID}.Each(func(c *derive.Call, l capture.Line) error {
+	_, err := derive.Source{Dir: dir, Rollout: r.ID, NoSide: true}.Each(func(c *derive.Call, l capture.Line) error {
 		if c != nil {
 			if at := r.At(c.Index); at >= 0 {
 				if id, _ := jsonx.Text(c.ID); id != r.Calls[at].ID {

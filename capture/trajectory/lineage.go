@@ -44,8 +44,9 @@ type builder struct {
 	prompts map[uint64]toolRef   // tool calls by the texts in their arguments
 	leaves  []int                // the last calls whose answers are nothing but text and that nobody goes on from
 
-	turns []turn // of the request in progress
-	news  []Item // what it says behind the parent's answer
+	elements []element // of the request in progress
+	turns    []turn    // in its history
+	news     []Item    // what it says behind the parent's answer
 }
 
 type toolRef struct{ call, tool int }
@@ -90,7 +91,7 @@ func (b *builder) add(c *derive.Call) {
 	b.read(&n, dialect, c.Request)
 	b.place(&n, at)
 	if !n.Side.Aside() {
-		b.see(&n, at, dialect, c.Request)
+		b.see(&n, at)
 		if first, ok := b.asked[request{n.Thread, n.full}]; ok {
 			n.Same = first
 		} else {
@@ -131,18 +132,19 @@ func (b *builder) thread(c *derive.Call) int {
 
 // read finds the turns in the history of a request.
 func (b *builder) read(n *Call, dialect string, body []byte) {
-	b.turns = b.turns[:0]
+	b.turns, b.elements = b.turns[:0], b.elements[:0]
+	elements(dialect, body, func(e element) { b.elements = append(b.elements, e) })
 	var all uint64
-	open, total := false, 0
-	elements(dialect, body, func(e element) {
+	open := false
+	for i, e := range b.elements {
 		g := b.gist.element(e)
 		switch {
 		case g.spoken && open:
 			t := &b.turns[len(b.turns)-1]
 			t.gist = t.gist.joinedWith(g)
-			t.end = total + 1
+			t.end = i + 1
 		case g.spoken:
-			b.turns = append(b.turns, turn{*g, all, total + 1})
+			b.turns = append(b.turns, turn{*g, all, i + 1})
 			open = true
 		default:
 			open = false
@@ -150,8 +152,7 @@ func (b *builder) read(n *Call, dialect string, body []byte) {
 		for _, h := range g.hashes {
 			all = mix(all, h)
 		}
-		total++
-	})
+	}
 	n.full, n.History = all, len(b.turns)
 }
 

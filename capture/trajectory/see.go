@@ -10,15 +10,13 @@ import (
 const instructionMin = 128
 
 // see looks at what a request brings: results of tools, and the words of earlier answers.
-func (b *builder) see(n *Call, at int, dialect string, body []byte) {
+func (b *builder) see(n *Call, at int) {
 	b.news = b.news[:0]
-	i, last := 0, 0 // last: where the last element begins
-	elements(dialect, body, func(e element) {
-		if i++; i > n.New {
-			last = len(b.news)
-			b.news = e.items(b.news)
-		}
-	})
+	last := 0 // where the last element begins
+	for _, e := range b.elements[n.New:] {
+		last = len(b.news)
+		b.news = e.items(b.news)
+	}
 	if k := len(b.news); k-last > 1 {
 		end := b.news[k-1]
 		n.doubtful = b.news[k-2].Kind == Returned && end.Kind == Said && end.Role == "user" && len(end.Text) >= instructionMin && !strings.HasPrefix(end.Text, "<")
@@ -36,18 +34,13 @@ func (b *builder) see(n *Call, at int, dialect string, body []byte) {
 		}
 	}
 	if n.opens { // the summary stands in front of what was kept
-		i = 0
-		var items []Item
-		elements(dialect, body, func(e element) {
-			if i++; i <= n.New {
-				items = e.items(items[:0])
-				for _, it := range items {
-					if it.Kind == Said && it.Role == "user" {
-						b.summary(n, at, it.Text)
-					}
+		for _, e := range b.elements[:n.New] {
+			for _, it := range e.items(nil) {
+				if it.Kind == Said && it.Role == "user" {
+					b.summary(n, at, it.Text)
 				}
 			}
-		})
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -121,12 +122,42 @@ func (l *Lines) Cursor() Cursor {
 	return c
 }
 
-// Text reads the bytes of a line that Next has just returned, from the file: as they stand there, newline included, however long. ok is false
-// for lines that come from no file.
-func (l *Lines) Text(line Line) (text *io.SectionReader, ok bool) {
+// Copy writes the record that Next has just returned as it stands in the file, however long it is, and a newline: without what stands around it, and
+// on one line whatever its writer took for white space.
+func (l *Lines) Copy(w io.Writer, line Line) error {
+	if !line.Cut {
+		_, err := w.Write(append(bytes.ReplaceAll(line.Raw, []byte{'\r'}, []byte{' '}), '\n'))
+		return err
+	}
 	f, ok := l.f.(io.ReaderAt)
 	if !ok {
-		return nil, false
+		return errors.New("the line comes from no file")
 	}
-	return io.NewSectionReader(f, line.start, line.size), true
+	text := io.NewSectionReader(f, line.start, line.size)
+	buf, front := make([]byte, readBuf), true
+	for {
+		n, err := text.Read(buf)
+		p := buf[:n]
+		if front {
+			p = bytes.TrimLeft(p, "\x00 \t\r\n")
+			front = len(p) == 0
+		}
+		for i, c := range p {
+			if c == '\r' || c == '\n' {
+				p[i] = ' '
+			}
+		}
+		if err == io.EOF {
+			p = append(bytes.TrimRight(p, " "), '\n')
+		}
+		if _, werr := w.Write(p); werr != nil {
+			return werr
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -25,15 +26,11 @@ func rest(t testing.TB, dir string, c Cursor) (texts []string, indices []int, be
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, ok := l.Text(line)
-		if !ok {
-			t.Fatal("no text")
-		}
-		b, err := io.ReadAll(text)
-		if err != nil {
+		var b bytes.Buffer
+		if err := l.Copy(&b, line); err != nil {
 			t.Fatal(err)
 		}
-		texts, indices = append(texts, string(b)), append(indices, line.Index)
+		texts, indices = append(texts, strings.TrimRight(b.String(), " \n")+"\n"), append(indices, line.Index)
 	}
 }
 

@@ -34,7 +34,9 @@ const (
 
 // Note reports whether the finding is no damage of lines, which are whole, but a known loss or a doubt: it counts only where the caller
 // is strict.
-func (k FindingKind) Note() bool { return k == FoundMarked || k == FoundGap || k == FoundDisagree || k == FoundMasked }
+func (k FindingKind) Note() bool {
+	return k == FoundMarked || k == FoundGap || k == FoundDisagree || k == FoundMasked
+}
 
 // Finding is one thing that is wrong in a store.
 type Finding struct {

@@ -73,7 +73,7 @@ func Open(cfg Config, deps Deps) (*Server, error) {
 	if cfg.Capture != CaptureOff {
 		store, err := capture.Open(capture.Options{
 			Dir: cfg.Store, Durability: capture.Durability(cfg.Durability), Mode: fs.FileMode(cfg.StoreMode), MinFree: int64(cfg.StoreMinFree),
-			Lines: capture.NewBudget(memoryFor(lineBudget)),
+			Lines:   capture.NewBudget(memoryFor(lineBudget)),
 			Observe: observeStore(m, deps.Log),
 		})
 		if err != nil {

@@ -142,16 +142,21 @@ func (o *sumsObject) Total(a *Aggregates, rollouts int) error {
 	return o.err
 }
 
-// ErrNoCall says that a rollout has no line with a call_index, or that it is damaged.
-var ErrNoCall = errors.New("no such call")
+// What WriteCall finds in place of a call.
+var (
+	ErrNoCall  = errors.New("no such call")
+	ErrDamaged = errors.New("its line is damaged")
+)
 
-// WriteCall writes the record with a call_index as it stands in its file: one JSON object and a line end.
+// WriteCall writes the record with a call_index as it stands in its file: one JSON object and a line end. Until it writes an error wraps ErrNoCall,
+// ErrDamaged, or is the file system's.
 func WriteCall(w io.Writer, dir, id string, index int) error {
 	lines, err := capture.OpenLines(dir, id)
 	if err != nil {
 		return err
 	}
 	defer lines.Close()
+	lines.Outline(OutlineFrom)
 	for {
 		l, err := lines.Next()
 		switch {
@@ -161,13 +166,11 @@ func WriteCall(w io.Writer, dir, id string, index int) error {
 			return err
 		case l.Index < index:
 			continue
-		case l.Index > index || l.Damage != nil:
+		case l.Index > index:
 			return fmt.Errorf("call_index %d: %w", index, ErrNoCall)
+		case l.Damage != nil:
+			return fmt.Errorf("call_index %d: %w: %w", index, ErrDamaged, l.Damage)
 		}
-		if _, err := w.Write(l.Raw); err != nil {
-			return err
-		}
-		_, err = w.Write([]byte{'\n'})
-		return err
+		return lines.Copy(w, l)
 	}
 }

@@ -67,10 +67,11 @@ func TestWriteCall(t *testing.T) {
 		t.Errorf("%v: %q", err, b.String())
 	}
 	for _, c := range []struct {
-		id string
-		n  int
-	}{{"0-0", 99}, {"0-0", -1}, {"none", 0}, {"0-2", damagedAt(t, "0-2")}} {
-		if err := WriteCall(&b, gymStore, c.id, c.n); !errors.Is(err, ErrNoCall) {
+		id   string
+		n    int
+		want error
+	}{{"0-0", 99, ErrNoCall}, {"0-0", -1, ErrNoCall}, {"none", 0, ErrNoCall}, {"0-2", damagedAt(t, "0-2"), ErrDamaged}} {
+		if err := WriteCall(&b, gymStore, c.id, c.n); !errors.Is(err, c.want) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}

@@ -2,7 +2,7 @@
 // tokens, to whoever watches rollouts grow. It is mounted on the admin port; who may ask is for its caller to say.
 //
 //	GET    /api/rollouts                        the ids, a line each; ?after=ID&limit=N
-//	GET    /api/aggregates                      sums over all rollouts
+//	GET    /api/aggregates                      sums of each rollout and of all
 //	GET    /api/rollouts/{id}                   one rollout: its state, the derived record of each call, their sums
 //	GET    /api/rollouts/{id}/aggregates        the same without the calls
 //	GET    /api/rollouts/{id}/calls/{n}         the n-th record, from 0, byte for byte

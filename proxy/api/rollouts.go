@@ -2,7 +2,7 @@ package api
 
 import (
 	"bufio"
-	"io"
+	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -14,9 +14,6 @@ import (
 	"rolltap/capture/training"
 	"rolltap/internal/jsonx"
 )
-
-// outlineFrom is from which length on a line is read in outline, where counts are wanted and texts are not.
-const outlineFrom = 4 << 20
 
 // list answers with the ids, sorted, and what can be told of each without reading it:
 //
@@ -117,7 +114,7 @@ func (a *api) read(w http.ResponseWriter, r *http.Request, id string, calls bool
 	out.Write(b)
 	sums, first := &derive.Aggregates{}, true
 	var one []byte
-	found, err := derive.Source{Dir: a.Dir, Rollout: id, Outline: outlineFrom}.Each(func(c *derive.Call, _ capture.Line) error {
+	found, err := derive.Source{Dir: a.Dir, Rollout: id, Outline: derive.OutlineFrom}.Each(func(c *derive.Call, _ capture.Line) error {
 		if c == nil {
 			return r.Context().Err()
 		}
@@ -155,40 +152,14 @@ func appendSums(b []byte, sums *derive.Aggregates) []byte {
 	return sums.AppendOwn(append(b, `,"rolltap":`...))
 }
 
-// total answers with the sums over all rollouts: {"rollouts":n,"damaged":n,"incomplete":n,"metrics":{…},"rolltap":{…}}.
+// total answers with the sums of every rollout and of all of them, as rolltap stats --json.
 func (a *api) total(w http.ResponseWriter, r *http.Request) {
-	ids, err := capture.Rollouts(a.Dir)
-	if err != nil {
-		a.broken(w, "", err)
-		return
-	}
-	total, one := &derive.Aggregates{}, &derive.Aggregates{}
-	damaged, incomplete := 0, 0
-	for _, id := range ids {
-		*one = derive.Aggregates{}
-		found, err := derive.Source{Dir: a.Dir, Rollout: id, Outline: outlineFrom}.Each(func(c *derive.Call, _ capture.Line) error {
-			if c != nil {
-				one.Add(c)
-			}
-			return r.Context().Err()
-		})
-		if err != nil {
-			if r.Context().Err() == nil {
-				a.broken(w, id, err)
-			}
-			return
-		}
-		total.Merge(one)
-		damaged += found.Damaged
-		if found.Marked {
-			incomplete++
-		}
-	}
-	b := strconv.AppendInt([]byte(`{"rollouts":`), int64(len(ids)), 10)
-	b = strconv.AppendInt(append(b, `,"damaged":`...), int64(damaged), 10)
-	b = strconv.AppendInt(append(b, `,"incomplete":`...), int64(incomplete), 10)
 	w.Header().Set("Content-Type", "application/json")
-	w.Write(append(appendSums(append(b, ','), total), "}\n"...))
+	out := bufio.NewWriterSize(w, 64<<10)
+	err := derive.WriteSums(out, a.Dir, derive.SumsOptions{Progress: func(int64) error { return r.Context().Err() }})
+	if err = errors.Join(err, out.Flush()); err != nil {
+		a.cut(r, "", err)
+	}
 }
 
 // call answers with one record as it stands in the file.
@@ -201,32 +172,30 @@ func (a *api) call(w http.ResponseWriter, r *http.Request, id string) {
 	if !a.known(w, id) {
 		return
 	}
-	lines, err := capture.ResumeLines(a.Dir, id, capture.Cursor{})
-	if err != nil {
+	out := &late{w: w}
+	switch err := derive.WriteCall(out, a.Dir, id, n); {
+	case err == nil:
+	case out.begun:
+		a.cut(r, id, err)
+	case errors.Is(err, derive.ErrNoCall):
+		fail(w, http.StatusNotFound, "no_such_call", err.Error())
+	case errors.Is(err, derive.ErrDamaged):
+		fail(w, http.StatusUnprocessableEntity, "damaged", err.Error())
+	default:
 		a.broken(w, id, err)
-		return
 	}
-	defer lines.Close()
-	lines.Outline(outlineFrom)
-	for r.Context().Err() == nil {
-		l, err := lines.Next()
-		switch {
-		case err == io.EOF:
-			fail(w, http.StatusNotFound, "no_such_call", "the rollout has no call "+strconv.Itoa(n))
-			return
-		case err != nil:
-			a.broken(w, id, err)
-			return
-		case l.Index < n:
-			continue
-		case l.Damage != nil:
-			fail(w, http.StatusUnprocessableEntity, "damaged", "line "+strconv.Itoa(l.Number)+" is damaged: "+l.Damage.Error())
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		if err := writeRecord(w, lines, l, '\n'); err != nil {
-			a.cut(r, id, err)
-		}
-		return
+}
+
+// late is an answer whose head is not sent before there is a body.
+type late struct {
+	w     http.ResponseWriter
+	begun bool
+}
+
+func (l *late) Write(p []byte) (int, error) {
+	if !l.begun {
+		l.begun = true
+		l.w.Header().Set("Content-Type", "application/json")
 	}
+	return l.w.Write(p)
 }

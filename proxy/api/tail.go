@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"rolltap/capture"
+	"rolltap/capture/derive"
 )
 
 const (
@@ -109,7 +110,7 @@ func (t *tailing) more() error {
 		return err
 	}
 	defer lines.Close()
-	lines.Outline(outlineFrom)
+	lines.Outline(derive.OutlineFrom)
 	for t.r.Context().Err() == nil {
 		l, err := lines.Next()
 		if err == io.EOF || err == nil && l.Torn {
@@ -128,7 +129,7 @@ func (t *tailing) more() error {
 			continue
 		}
 		t.w.WriteString("event: record\ndata: ")
-		if err := writeRecord(t.w, lines, l, '\n'); err != nil {
+		if err := lines.Copy(t.w, l); err != nil {
 			return err
 		}
 		t.w.WriteByte('\n')

@@ -37,9 +37,9 @@ var controls = []control{
 		return
 	}
 	x := &exchange{h: h,`),
-	one("proxy.TestThreat_profilesWithoutToken", "proxy/admin.go", `!presents(r.Header, tokens.get())`, `false`),
+	one("proxy.TestThreat_profilesWithoutToken", "proxy/admin.go", `!presents(r.Header, tokens.get())`, `len(tokens.get()) == 0`),
 	one("proxy.TestThreat_profilesForEverybody", "proxy/config.go", `if c.Debug && c.APITokenFile == ""`, `if false && c.APITokenFile == ""`),
-	one("proxy.TestThreat_webPage", "proxy/admin.go", `if r.Header.Get("Origin") != "" || !loopback(net.JoinHostPort(host, "0")) {`, `if false {`),
+	one("proxy.TestThreat_webPage", "proxy/admin.go", `if r.Header.Get("Origin") != "" || !loopback(net.JoinHostPort(host, "0")) {`, `if host == "-" {`),
 
 	one("proxy.TestThreat_smuggledRequest", "proxy/exchange.go", `if len(x.in.TransferEncoding) > 0 {`, `if false {`),
 	one("proxy.TestThreat_tunnel", "proxy/exchange.go", `		pr.Out.Header.Del("Connection")
@@ -56,7 +56,7 @@ var controls = []control{
 
 	one("proxy.TestThreat_slowHead", "proxy/server.go", `ReadHeaderTimeout: headTime, `, ``),
 	one("proxy.TestThreat_bodyThatNeverComes", "proxy/exchange.go", `SetReadDeadline(x.start.Add(x.h.uploadSilence))`, `SetReadDeadline(time.Time{})`),
-	one("proxy.TestThreat_readerThatStopped", "proxy/conn.go", `if now.Sub(progress) >= c.limit {`, `if false {`),
+	one("proxy.TestThreat_readerThatStopped", "proxy/conn.go", `if now.Sub(progress) >= c.limit {`, `if now.Sub(progress) < 0 {`),
 	one("proxy.TestThreat_largeHead", "proxy/server.go", `MaxHeaderBytes: headBytes, `, `MaxHeaderBytes: 1 << 30, `),
 	one("proxy.TestThreat_largeBody", "proxy/translate_request.go", `	case int64(buf.Len()) > limit:
 		return nil, errTooLarge
@@ -70,10 +70,11 @@ var controls = []control{
 	one("metrics.TestLabelsAreBounded", "metrics/words.go", `f.vec.WithLabelValues(other).Inc()`, `f.vec.WithLabelValues(w).Inc()`),
 
 	one("proxy.TestThreat_fullDisk", "proxy/limits.go", `if x.callID == "" || x.h.cfg.Capture != CaptureRequired && x.taught == nil {`, `if true {`),
-	one("proxy.TestThreat_lossThatDoesNotShow", "proxy/limits.go", `if !errors.Is(err, capture.ErrLow) {`, `if true {`),
+	one("proxy.TestThreat_lossThatDoesNotShow", "proxy/limits.go", `if !errors.Is(err, capture.ErrLow) {`, `if err == nil || errors.Is(err, capture.ErrLow) {`),
 	{"capture.TestDataFileThatBecomesALink", []edit{
 		{"capture/file.go", `os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK`, `os.O_RDWR|unix.O_NONBLOCK`},
 		{"capture/file.go", `unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK`, `unix.O_CLOEXEC|unix.O_NONBLOCK`},
+		{"capture/file.go", "	st, err := os.Lstat(path)\n", "	st, err := os.Stat(path)\n"},
 	}},
 	one("capture.TestMarkerThatIsALink", "capture/open.go", `flag|unix.O_NOFOLLOW|unix.O_NONBLOCK`, `flag|unix.O_NONBLOCK`),
 	one("capture/training.TestFilesThatAreLinks", "capture/training/file.go", `const flag = unix.O_RDWR | unix.O_NOFOLLOW | unix.O_NONBLOCK`, `const flag = unix.O_RDWR | unix.O_NONBLOCK`),

@@ -61,8 +61,8 @@ func felt(pkg string) []string {
 		return []string{"proxy"}
 	case "capture/training", "metrics", "rewrite":
 		return []string{pkg, "proxy"}
-	case "internal/cli":
-		return []string{pkg}
+	case "capture/trajectory":
+		return []string{"internal/cli", "proxy"}
 	case "capture":
 		return []string{pkg, "proxy", "internal/cli"}
 	}

@@ -160,3 +160,6 @@ func (p *Prometheus) RuleErrors(ctx context.Context) (rules int, errs []string, 
 	}
 	return rules, errs, nil
 }
+
+// URL is where the server answers.
+func (p *Prometheus) URL() string { return p.url }

@@ -23,7 +23,7 @@ import (
 // documents are the texts that people read, by name.
 func documents(t *testing.T) map[string]string {
 	t.Helper()
-	names := []string{"README.md", "DESIGN.md"}
+	names := []string{"README.md", "DESIGN.md", "deploy/README.md"}
 	more, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	if err != nil || len(more) == 0 {
 		t.Fatalf("no documents: %v", err)
@@ -122,6 +122,8 @@ func TestSettingsTable(t *testing.T) {
 var foreignFlags = []string{
 	"--local", "--message", "--model", "--session-id", // OpenClaw
 	"--network", "--rm", "--stop-timeout", "--user", // docker
+	"--build", "--output", // docker compose, docker build
+	"--twice",          // deploy/release.sh
 	"--host", "--port", // vLLM
 }
 

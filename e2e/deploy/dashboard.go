@@ -19,27 +19,8 @@ type Query struct {
 
 func (q Query) String() string { return q.Panel + " " + q.Ref }
 
-// Pending are the series that panels name and no sidecar exports yet, of the list beside the dashboard.
-func Pending(repository string) ([]string, error) {
-	text, err := os.ReadFile(filepath.Join(repository, "deploy", "grafana", "pending.txt"))
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for line := range strings.Lines(string(text)) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-			names = append(names, line)
-		}
-	}
-	return names, nil
-}
-
-// ReadDashboard is every query of the dashboard that can be asked today, variables as they stand there.
+// ReadDashboard is every query of the dashboard variables as they stand there.
 func ReadDashboard(repository string) ([]Query, error) {
-	pending, err := Pending(repository)
-	if err != nil {
-		return nil, err
-	}
 	name := filepath.Join(repository, "deploy", "grafana", "rolltap.json")
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -57,9 +38,6 @@ func ReadDashboard(repository string) ([]Query, error) {
 	var all []Query
 	for _, p := range d.Panels {
 		for _, q := range p.Targets {
-			if slices.ContainsFunc(pending, func(s string) bool { return strings.Contains(q.Expr, s+"{") }) {
-				continue
-			}
 			all = append(all, Query{fmt.Sprintf("%q", p.Title), q.RefID, q.Expr})
 		}
 	}

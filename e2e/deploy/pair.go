@@ -34,7 +34,7 @@ func StartPair(p Programs, dir string, withModel bool, settings ...string) (*Pai
 		}
 	}
 	args := append([]string{"serve", "--listen", out.Proxy, "--admin-listen", out.Admin, "--upstream", "http://" + out.Model,
-		"--store", dir, "--keepalive=300ms", "--log-level=warn"}, append(p.TokenCapture, settings...)...)
+		"--store", dir, "--token-capture=auto", "--keepalive=300ms", "--log-level=warn"}, settings...)
 	if out.Rolltap, err = Start(exec.Command(p.Rolltap, args...)); err != nil {
 		out.Kill()
 		return nil, err

@@ -15,21 +15,11 @@ import (
 )
 
 // Programs are the built binaries that are tried.
-type Programs struct {
-	Rolltap, Model string
-	TokenCapture   []string // the setting that turns it on, none while its series are pending
-}
+type Programs struct{ Rolltap, Model string }
 
 // Build compiles the sidecar, as a release is, and the demo model from the repository's root into a folder.
 func Build(ctx context.Context, repository, dir string) (Programs, error) {
 	p := Programs{Rolltap: filepath.Join(dir, "rolltap"), Model: filepath.Join(dir, "model")}
-	pending, err := Pending(repository)
-	if err != nil {
-		return p, err
-	}
-	if len(pending) == 0 {
-		p.TokenCapture = []string{"--token-capture=auto"}
-	}
 	for out, pkg := range map[string]string{p.Rolltap: ".", p.Model: "./deploy/model"} {
 		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", out, pkg)
 		cmd.Dir = repository

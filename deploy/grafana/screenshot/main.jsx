@@ -2,7 +2,7 @@
 // for the picture in the documentation. It is no Grafana: it lays out stat, timeseries and row panels as the grid says, fills in
 // the variables, and asks every query once.
 //
-//	?prometheus=http://127.0.0.1:9090&job=rolltap&engine=engine&minutes=5&step=5&interval=15s&skip=series,series
+//	?prometheus=http://127.0.0.1:9090&job=rolltap&engine=engine&minutes=5&step=5&interval=15s
 import { createRoot } from 'react-dom/client';
 import {
   applyFieldOverrides, createTheme, dateTime, FieldType, getDisplayProcessor, ThemeContext, toDataFrame,
@@ -15,7 +15,6 @@ const option = (name, otherwise) => asked.get(name) ?? otherwise;
 const theme = createTheme({ colors: { mode: 'dark' } });
 const to = Math.floor(Date.now() / 1000), from = to - 60 * option('minutes', 5), step = Number(option('step', 5));
 const timeRange = { from: dateTime(from * 1000), to: dateTime(to * 1000), raw: { from: 'now-5m', to: 'now' } };
-const skip = option('skip', '').split(',').filter(Boolean);
 const column = 66, line = 38, gap = 8; // pixels of the grid
 
 const fill = (expr) => expr
@@ -87,24 +86,17 @@ function Panel({ panel, frames }) {
 }
 
 async function draw() {
-  const shown = dashboard.panels.filter((p) => !(p.targets ?? []).some((t) => skip.some((s) => t.expr.includes(s + '{'))));
+  const shown = dashboard.panels;
   const data = new Map();
   await Promise.all(shown.filter((p) => p.targets).map(async (p) => {
     data.set(p.id, styled(p, (await Promise.all(p.targets.map(ask))).flat()));
   }));
-  // What was left out leaves no hole.
-  const rows = [...new Set(shown.map((p) => p.gridPos.y))].sort((a, b) => a - b);
-  let top = 0;
-  const moved = new Map();
-  for (const y of rows) {
-    moved.set(y, top);
-    top += Math.max(...shown.filter((p) => p.gridPos.y === y).map((p) => p.gridPos.h));
-  }
+  const top = Math.max(...shown.map((p) => p.gridPos.y + p.gridPos.h));
   const height = top * line + 2 * gap;
   createRoot(document.getElementById('root')).render(
     <ThemeContext.Provider value={theme}>
       <div style={{ position: 'relative', width: 24 * column + 2 * gap, height }}>
-        {shown.map((p) => <Panel key={p.id} panel={{ ...p, gridPos: { ...p.gridPos, y: moved.get(p.gridPos.y) } }} frames={data.get(p.id)} />)}
+        {shown.map((p) => <Panel key={p.id} panel={p} frames={data.get(p.id)} />)}
       </div>
     </ThemeContext.Provider>,
   );

@@ -133,7 +133,7 @@ func (r *run) start(context.Context) (string, error) {
 	if err := os.Mkdir(store, 0o755); err != nil {
 		return "", err
 	}
-	settings := append([]string{"--keepalive=300ms", "--log-level=warn", "--drain-timeout=10s"}, r.programs.TokenCapture...)
+	settings := []string{"--token-capture=auto", "--keepalive=300ms", "--log-level=warn", "--drain-timeout=10s"}
 	if r.container, err = deploy.StartContainer(r.image, store, r.upstream, settings...); err != nil {
 		return "", err
 	}

@@ -132,6 +132,9 @@ func (r *run) store(ctx context.Context) (string, error) {
 		if info.Mode() != 0o640 {
 			return "", fmt.Errorf("%s has the mode %v", entry.Name(), info.Mode())
 		}
+		if !strings.HasSuffix(entry.Name(), ".capture.jsonl") {
+			continue // of token capture
+		}
 		n, c, err := count(filepath.Join(dir, entry.Name()))
 		if err != nil {
 			return "", err

@@ -16,7 +16,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"rolltap/e2e/deploy"
@@ -77,17 +76,13 @@ func run(ctx context.Context, repository, page, out string, during time.Duration
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 
-	pending, err := deploy.Pending(repository)
-	if err != nil {
-		return err
-	}
 	query := url.Values{"prometheus": {prometheus.URL()}, "job": {"rolltap"}, "engine": {"engine"},
-		"minutes": {fmt.Sprint(during.Minutes())}, "step": {"3"}, "interval": {"15s"}, "skip": {strings.Join(pending, ",")}}
+		"minutes": {fmt.Sprint(during.Minutes())}, "step": {"3"}, "interval": {"15s"}}
 	if out, err = filepath.Abs(out); err != nil {
 		return err
 	}
 	text, err := exec.CommandContext(ctx, "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--user-data-dir="+filepath.Join(dir, "chromium"),
-		"--window-size=1600,3470", "--virtual-time-budget=30000", "--screenshot="+out, "http://"+listener.Addr().String()+"/?"+query.Encode()).CombinedOutput()
+		"--window-size=1600,4050", "--virtual-time-budget=30000", "--screenshot="+out, "http://"+listener.Addr().String()+"/?"+query.Encode()).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("chromium: %w\n%s", err, text)
 	}

@@ -120,7 +120,11 @@ func (s *Store) acknowledge(b *batch, err error) {
 		s.lines.put(e.line.buf, pooledBuf)
 		e.line = nil
 		e.err = err
-		result, mark := protocol.Settle(err == nil, e.take(protocol.Acknowledged))
+		waited := e.take(protocol.Acknowledged)
+		if !waited {
+			e.leave()
+		}
+		result, mark := protocol.Settle(err == nil, waited)
 		if mark {
 			s.Mark(e.rollout, e.callID, "append", err)
 		}

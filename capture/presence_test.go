@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -169,5 +170,34 @@ func BenchmarkPresence(b *testing.B) {
 			b.Fatal(err)
 		}
 		leave()
+	}
+}
+
+// A record that misses its deadline is in flight until what becomes of it is known: whoever waits for the rollout sees it, or its mark.
+func TestPresence_lateRecord(t *testing.T) {
+	dir := t.TempDir()
+	s := newStore(t, Options{Dir: dir})
+	if err := s.Append(t.Context(), record("r", callID(), `{}`)); err != nil {
+		t.Fatal(err)
+	}
+	held, _, err := lockNamed(t.Context(), osFiles{}, dataPath(dir, "r"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if err := s.Append(ctx, record("r", callID(), `{}`)); err == nil {
+		t.Fatal("appended although the file is locked")
+	}
+	if busy, err := Busy(dir, "r"); !busy || err != nil {
+		t.Errorf("it may come yet: busy %t, %v", busy, err)
+	}
+	held.Close()
+	if err := Idle(t.Context(), dir, "r"); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(dataPath(dir, "r"))
+	if n := bytes.Count(b, []byte{'\n'}); n != 2 || err != nil {
+		t.Errorf("idle, and the file has %d records, %v", n, err)
 	}
 }

@@ -16,6 +16,7 @@ type entry struct {
 	rollout string
 	callID  string
 	claim   atomic.Int32 // a protocol.Claim
+	leave   func()       // the record is in flight no more; set in front of Expired, of whoever acknowledges behind it
 	err     error        // set before done is closed
 	done    chan struct{}
 }

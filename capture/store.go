@@ -206,6 +206,9 @@ func (s *Store) Append(ctx context.Context, r *Record) error {
 	select {
 	case <-e.done:
 	case <-ctx.Done():
+		if e.leave, err = s.Enter(rollout); err != nil && s.o.Observe.Trouble != nil { // the line may come yet
+			s.o.Observe.Trouble(rollout, err)
+		}
 		if protocol.Overdue(e.take(protocol.Expired)) {
 			err = context.Cause(ctx)
 			s.failed(rollout, fmt.Errorf("append to %s: not durable in time: %w", rollout, err))
@@ -213,6 +216,7 @@ func (s *Store) Append(ctx context.Context, r *Record) error {
 			s.marks.wait(rollout)
 			return err
 		}
+		e.leave()
 		<-e.done // settled at this very moment
 	}
 	if e.err != nil {

@@ -122,11 +122,14 @@ func (l *Lines) Cursor() Cursor {
 	return c
 }
 
-// Copy writes the record that Next has just returned as it stands in the file, however long it is, and a newline: without what stands around it, and
-// on one line whatever its writer took for white space.
+// Copy writes the record that Next has just returned as it stands in the file, however long it is: without what stands around it, its newline
+// included, and on one line whatever its writer took for white space.
 func (l *Lines) Copy(w io.Writer, line Line) error {
 	if !line.Cut {
-		_, err := w.Write(append(bytes.ReplaceAll(line.Raw, []byte{'\r'}, []byte{' '}), '\n'))
+		if bytes.IndexByte(line.Raw, '\r') >= 0 {
+			line.Raw = bytes.ReplaceAll(line.Raw, []byte{'\r'}, []byte{' '})
+		}
+		_, err := w.Write(line.Raw)
 		return err
 	}
 	f, ok := l.f.(io.ReaderAt)
@@ -134,7 +137,7 @@ func (l *Lines) Copy(w io.Writer, line Line) error {
 		return errors.New("the line comes from no file")
 	}
 	text := io.NewSectionReader(f, line.start, line.size)
-	buf, front := make([]byte, readBuf), true
+	buf, front, space := make([]byte, readBuf), true, 0 // space: white space that may be the end's
 	for {
 		n, err := text.Read(buf)
 		p := buf[:n]
@@ -147,12 +150,17 @@ func (l *Lines) Copy(w io.Writer, line Line) error {
 				p[i] = ' '
 			}
 		}
-		if err == io.EOF {
-			p = append(bytes.TrimRight(p, " "), '\n')
+		rest := bytes.TrimRight(p, " \t")
+		if len(rest) > 0 {
+			if _, err := w.Write(bytes.Repeat([]byte{' '}, space)); err != nil {
+				return err
+			}
+			if _, err := w.Write(rest); err != nil {
+				return err
+			}
+			space = 0
 		}
-		if _, werr := w.Write(p); werr != nil {
-			return werr
-		}
+		space += len(p) - len(rest)
 		if err == io.EOF {
 			return nil
 		}

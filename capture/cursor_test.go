@@ -30,7 +30,7 @@ func rest(t testing.TB, dir string, c Cursor) (texts []string, indices []int, be
 		if err := l.Copy(&b, line); err != nil {
 			t.Fatal(err)
 		}
-		texts, indices = append(texts, strings.TrimRight(b.String(), " \n")+"\n"), append(indices, line.Index)
+		texts, indices = append(texts, b.String()+"\n"), append(indices, line.Index)
 	}
 }
 

@@ -7,6 +7,9 @@ import (
 	"rolltap/internal/jsonx"
 )
 
+// OutlineFrom is from which length on, in bytes, a line is read in outline where its texts are not wanted whole.
+const OutlineFrom = 4 << 20
+
 // What an outline keeps. A container is full when it has this many bytes, by its depth; the last entry is for all below. A full
 // one keeps of what follows only the last member, since what matters of a conversation stands at its ends, and rolltap's own
 // member at the end of the line.

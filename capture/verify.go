@@ -128,6 +128,7 @@ func (v *verifier) rollout(i int) error {
 		return err
 	}
 	defer lines.Close()
+	lines.Outline(OutlineFrom)
 	seqs := map[seqKey]int{}
 	var locked io.Closer
 	defer func() {

@@ -9,9 +9,6 @@ import (
 	"rolltap/internal/jsonx"
 )
 
-// OutlineFrom is from which length on, in bytes, a line is read in outline where only counts are wanted.
-const OutlineFrom = 4 << 20
-
 // RolloutSums is what one rollout adds up to. The sums are valid until the next rollout begins.
 type RolloutSums struct {
 	ID string
@@ -49,7 +46,7 @@ func EachSums(dir string, o SumsOptions, to Sums) error {
 		to.Begin(id)
 		*one = Aggregates{}
 		var bytes int64
-		f, err := Source{Dir: dir, Rollout: id, Outline: OutlineFrom}.Each(func(c *Call, l capture.Line) error {
+		f, err := Source{Dir: dir, Rollout: id, Outline: capture.OutlineFrom}.Each(func(c *Call, l capture.Line) error {
 			bytes += l.Size()
 			if c != nil {
 				one.Add(c)
@@ -156,7 +153,7 @@ func WriteCall(w io.Writer, dir, id string, index int) error {
 		return err
 	}
 	defer lines.Close()
-	lines.Outline(OutlineFrom)
+	lines.Outline(capture.OutlineFrom)
 	for {
 		l, err := lines.Next()
 		switch {
@@ -171,6 +168,10 @@ func WriteCall(w io.Writer, dir, id string, index int) error {
 		case l.Damage != nil:
 			return fmt.Errorf("call_index %d: %w: %w", index, ErrDamaged, l.Damage)
 		}
-		return lines.Copy(w, l)
+		if err := lines.Copy(w, l); err != nil {
+			return err
+		}
+		_, err = w.Write([]byte{'\n'})
+		return err
 	}
 }

@@ -82,7 +82,7 @@ func (s *Show) wait(ctx context.Context) bool {
 // records is a way to print the lines of one rollout.
 type records interface {
 	begin() error
-	line(capture.Line) error
+	line(*capture.Lines, capture.Line) error
 	again() error // the rollout was cleared: what follows is another attempt
 	end() error
 }
@@ -116,6 +116,7 @@ func (s *Show) file(ctx context.Context, out records) (cleared bool, err error) 
 		return false, err
 	}
 	defer lines.Close()
+	lines.Outline(capture.OutlineFrom)
 	for {
 		l, err := lines.Next()
 		switch {
@@ -135,7 +136,7 @@ func (s *Show) file(ctx context.Context, out records) (cleared bool, err error) 
 		case l.Torn && s.Follow:
 			continue // it comes again when its end is there
 		}
-		if err := out.line(l); err != nil {
+		if err := out.line(lines, l); err != nil {
 			return false, err
 		}
 		if ctx.Err() != nil {
@@ -158,7 +159,7 @@ func (p *people) begin() error {
 	return p.t.w.Flush()
 }
 
-func (p *people) line(l capture.Line) error {
+func (p *people) line(_ *capture.Lines, l capture.Line) error {
 	if l.Damage != nil {
 		p.total.damaged++
 		return p.t.damaged(l.Index+1, l.Number, l.Damage)
@@ -216,7 +217,7 @@ func (m *machines) begin() error {
 	return m.w.Flush()
 }
 
-func (m *machines) line(l capture.Line) error {
+func (m *machines) line(lines *capture.Lines, l capture.Line) error {
 	if l.Damage != nil {
 		m.damaged = append(m.damaged, l.Number)
 		return nil
@@ -225,7 +226,9 @@ func (m *machines) line(l capture.Line) error {
 		m.w.WriteByte(',')
 	}
 	m.w.WriteByte('\n')
-	m.w.Write(l.Raw)
+	if err := lines.Copy(m.w, l); err != nil {
+		return err
+	}
 	return m.w.Flush()
 }
 

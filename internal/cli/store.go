@@ -91,6 +91,7 @@ func summarize(dir, id string) (summary, error) {
 		return s, err
 	}
 	defer lines.Close()
+	lines.Outline(capture.OutlineFrom)
 	if st, err := os.Stat(dataFile(dir, id)); err == nil {
 		s.bytes, s.last = st.Size(), st.ModTime()
 	}

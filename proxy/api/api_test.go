@@ -19,7 +19,6 @@ import (
 	"go.uber.org/zap"
 
 	"rolltap/capture"
-	"rolltap/capture/derive"
 	"rolltap/capture/training"
 )
 
@@ -169,7 +168,7 @@ func TestRollout(t *testing.T) {
 // A record comes as it stands in the file, however long it is.
 func TestCall(t *testing.T) {
 	s := serve(t)
-	long := line("long", 1, 1, `,"x":"`+strings.Repeat("y", 2*derive.OutlineFrom)+`"`)
+	long := line("long", 1, 1, `,"x":"`+strings.Repeat("y", 2*capture.OutlineFrom)+`"`)
 	s.write("r", line("one", 3, 4, "")+"\x00\x00"+strings.TrimSpace(long)+"\r\nno record\n")
 	for n, want := range []string{line("one", 3, 4, ""), long} {
 		if _, got := s.ask("GET", fmt.Sprintf("/api/rollouts/r/calls/%d", n)); strings.TrimSpace(got) != strings.TrimSpace(want) {

@@ -114,7 +114,7 @@ func (a *api) read(w http.ResponseWriter, r *http.Request, id string, calls bool
 	out.Write(b)
 	sums, first := &derive.Aggregates{}, true
 	var one []byte
-	found, err := derive.Source{Dir: a.Dir, Rollout: id, Outline: derive.OutlineFrom}.Each(func(c *derive.Call, _ capture.Line) error {
+	found, err := derive.Source{Dir: a.Dir, Rollout: id, Outline: capture.OutlineFrom}.Each(func(c *derive.Call, _ capture.Line) error {
 		if c == nil {
 			return r.Context().Err()
 		}

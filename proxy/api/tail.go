@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"rolltap/capture"
-	"rolltap/capture/derive"
 )
 
 const (
@@ -110,7 +109,7 @@ func (t *tailing) more() error {
 		return err
 	}
 	defer lines.Close()
-	lines.Outline(derive.OutlineFrom)
+	lines.Outline(capture.OutlineFrom)
 	for t.r.Context().Err() == nil {
 		l, err := lines.Next()
 		if err == io.EOF || err == nil && l.Torn {
@@ -132,7 +131,7 @@ func (t *tailing) more() error {
 		if err := lines.Copy(t.w, l); err != nil {
 			return err
 		}
-		t.w.WriteByte('\n')
+		t.w.WriteString("\n\n")
 		if err := t.flush(); err != nil {
 			return err
 		}

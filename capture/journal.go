@@ -41,7 +41,7 @@ type journalOptions struct {
 
 	segmentBytes int64         // a larger segment is not written on; zero means 64 MiB
 	segmentAge   time.Duration // neither is an older one; zero means 30 s
-	segmentIDs   int           // nor one with entries of so many rollouts; zero means 65,536
+	segmentFiles int           // nor one with entries of so many files; zero means 65,536
 	pause        time.Duration // before a file that could not be synced is tried again, doubled each time up to 64 times that; zero means 1 s
 
 	// synced is told how long each sync of a segment took. It may be nil.
@@ -61,8 +61,8 @@ func (o journalOptions) withDefaults() journalOptions {
 	if o.segmentAge <= 0 {
 		o.segmentAge = 30 * time.Second
 	}
-	if o.segmentIDs <= 0 {
-		o.segmentIDs = 1 << 16
+	if o.segmentFiles <= 0 {
+		o.segmentFiles = 1 << 16
 	}
 	if o.pause <= 0 {
 		o.pause = time.Second
@@ -80,7 +80,7 @@ func (o journalOptions) withDefaults() journalOptions {
 type journalFiles interface {
 	// create makes a segment; its name must be new.
 	create(path string) (segmentFile, error)
-	// syncData makes a rollout's file durable.
+	// syncData makes a file that lines were appended to durable.
 	syncData(path string) error
 	stat(path string) (fs.FileInfo, error)
 	syncDir(dir string) error
@@ -110,13 +110,13 @@ type osSegment struct{ *os.File }
 
 func (s osSegment) Sync() error { return datasync(s.File) }
 
-// journalEntry is what is about to be appended to a rollout's file. The one who commits it holds the lock of that file, from
+// journalEntry is what is about to be appended to a file. The one who commits it holds the lock of that file, from
 // before it looked at the offset until the lines stand there, and the file's name is durable.
 type journalEntry struct {
-	rollout string
-	file    fileID
-	offset  int64 // where the data begins
-	lines   int
+	name   fileName
+	file   fileID
+	offset int64 // where the data begins
+	lines  int
 	// data are the bytes that are appended: whole lines, with a newline in front when the file ended inside a line. They are
 	// not changed until commit returns.
 	data []byte
@@ -126,13 +126,13 @@ type journalEntry struct {
 
 // journal makes what is appended to all rollouts of one writer durable, by one sync for all who wait at the same time.
 //
-// Its promise: when commit returned nil, the next replayJournals, after whatever crash, finds the entry, until the rollout's
+// Its promise: when commit returned nil, the next replayJournals, after whatever crash, finds the entry, until the
 // file itself is durable. What it owns: the folder named after the writer, whose lock it holds as long as there are
 // segments, and two goroutines at most: one that writes, which runs only while somebody waits, and one that retires old
 // segments.
 //
 // A segment is written by the writing goroutine, one batch after the other. It is sealed, by the same goroutine or while
-// that does not run, when it is large, old, holds many rollouts, or after any failure, and never written or synced again.
+// that does not run, when it is large, old, holds many files, or after any failure, and never written or synced again.
 // A sealed segment belongs to the retiring goroutine: when the lines of all its entries stand in their files it syncs these
 // files and removes it.
 type journal struct {
@@ -155,7 +155,7 @@ type journal struct {
 	queue    []*journalBatch
 	cur      *segment // nil when the next batch makes one
 	sealed   []*segment
-	suspect  map[string]int // syncs that failed since a rollout's file was durable: what it holds must be written again first
+	suspect  map[fileName]int // syncs that failed since a file was durable: what the journal holds of it must be written again first
 }
 
 // segment is one file of a journal.
@@ -167,12 +167,12 @@ type segment struct {
 	f       segmentFile
 
 	// Guarded by journal.mu.
-	entries  int                 // that were acknowledged
-	open     int                 // of these, whose lines do not stand in their files yet
-	rollouts map[string]struct{} // whose files hold lines that may not be durable
-	used     time.Time           // the last entry
-	pause    time.Duration       // the last, after a failure
-	retry    time.Time           // not before
+	entries int                   // that were acknowledged
+	open    int                   // of these, whose lines do not stand in their files yet
+	files   map[fileName]struct{} // that hold lines which may not be durable
+	used    time.Time             // the last entry
+	pause   time.Duration         // the last, after a failure
+	retry   time.Time             // not before
 }
 
 // segmentRef stands for one committed entry. Exactly one of its methods is called, once.
@@ -181,16 +181,16 @@ type segmentRef struct {
 	s *segment
 }
 
-// applied says that the entry's lines stand in the rollout's file, durable or not. The entry is kept until they are.
-func (r *segmentRef) applied(rollout string) { r.done(rollout) }
+// applied says that the entry's lines stand in their file, durable or not. The entry is kept until they are.
+func (r *segmentRef) applied(name fileName) { r.done(name) }
 
 // forsaken says that nobody will be told that the entry's lines are durable. It may come back with a replay, or not.
 func (r *segmentRef) forsaken() { r.done("") }
 
-func (r *segmentRef) done(rollout string) {
+func (r *segmentRef) done(name fileName) {
 	r.j.mu.Lock()
-	if rollout != "" {
-		r.s.rollouts[rollout] = struct{}{}
+	if name != "" {
+		r.s.files[name] = struct{}{}
 	}
 	r.s.open--
 	free := r.s.open == 0 && r.s != r.j.cur
@@ -209,9 +209,9 @@ type journalBatch struct {
 	done    chan struct{}
 }
 
-// doubt says that a sync of the rollout's file failed for somebody else: everything that the journal still knows of it is
+// doubt says that a sync of the file failed for somebody else: everything that the journal still knows of it is
 // written anew before a sync of that file is believed.
-func (j *journal) doubt(rollout string) {
+func (j *journal) doubt(name fileName) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	segments := j.sealed
@@ -219,8 +219,8 @@ func (j *journal) doubt(rollout string) {
 		segments = append(slices.Clone(segments), j.cur)
 	}
 	for _, s := range segments {
-		if _, ok := s.rollouts[rollout]; ok {
-			j.suspect[rollout]++
+		if _, ok := s.files[name]; ok {
+			j.suspect[name]++
 			return
 		}
 	}
@@ -230,7 +230,7 @@ func (j *journal) doubt(rollout string) {
 func newJournal(o journalOptions) *journal {
 	j := &journal{
 		o: o.withDefaults(), folder: filepath.Join(o.dir, journalDir, o.writer),
-		wake: make(chan struct{}, 1), suspect: map[string]int{},
+		wake: make(chan struct{}, 1), suspect: map[fileName]int{},
 	}
 	j.quit, j.stop = context.WithCancel(context.Background())
 	return j
@@ -239,8 +239,8 @@ func newJournal(o journalOptions) *journal {
 // commit returns when the entry is durable. After an error it may be in the journal all the same, so its lines may come
 // back with a replay, but nothing may be said to rest on it. Nothing is carried over: the next entry goes to a new segment.
 func (j *journal) commit(e *journalEntry) (*segmentRef, error) {
-	if !ValidID(e.rollout) {
-		return nil, fmt.Errorf("%w: %q", ErrInvalidID, e.rollout)
+	if !e.name.valid() {
+		return nil, fmt.Errorf("%w: %q", ErrInvalidID, e.name)
 	}
 	j.mu.Lock()
 	if j.closed {
@@ -325,7 +325,7 @@ func (j *journal) take() *journalBatch {
 // while that does not run.
 func (j *journal) full() bool {
 	s := j.cur
-	return s != nil && (s.size >= j.o.segmentBytes || time.Since(s.created) >= j.o.segmentAge || len(s.rollouts)+s.open >= j.o.segmentIDs)
+	return s != nil && (s.size >= j.o.segmentBytes || time.Since(s.created) >= j.o.segmentAge || len(s.files)+s.open >= j.o.segmentFiles)
 }
 
 // seal gives the current segment, if any, to the retiring goroutine. It is called as full is.
@@ -367,7 +367,7 @@ func (j *journal) newSegment() (*segment, error) {
 			return nil, err
 		}
 	}
-	s := &segment{path: path, f: f, created: time.Now(), rollouts: map[string]struct{}{}}
+	s := &segment{path: path, f: f, created: time.Now(), files: map[fileName]struct{}{}}
 	s.used = s.created
 	if err := s.begin(); err != nil {
 		s.drop()

@@ -108,7 +108,7 @@ func put(t testing.TB, j *journal, rollout string, lines ...string) error {
 	if _, err := f.Write(e.data); err != nil {
 		t.Error(err)
 	}
-	ref.applied(rollout)
+	ref.applied(fileName(rollout))
 	return nil
 }
 
@@ -135,7 +135,7 @@ func prepare(t testing.TB, j *journal, rollout string, lines ...string) (*journa
 	if heal {
 		data = "\n" + data
 	}
-	return &journalEntry{rollout: rollout, file: id, offset: st.Size(), lines: len(lines), data: []byte(data)}, f
+	return &journalEntry{name: fileName(rollout), file: id, offset: st.Size(), lines: len(lines), data: []byte(data)}, f
 }
 
 // abandon is what a kill leaves of a journal: nobody holds the lock, everything else stays.
@@ -194,7 +194,7 @@ func TestJournalNothingIsWrittenBeforeTheFirstEntry(t *testing.T) {
 	if names, _ := os.ReadDir(j.o.dir); len(names) > 0 {
 		t.Errorf("there is %v", names)
 	}
-	if _, err := j.commit(&journalEntry{rollout: "r", data: []byte("x")}); !errors.Is(err, ErrClosed) {
+	if _, err := j.commit(&journalEntry{name: "r", data: []byte("x")}); !errors.Is(err, ErrClosed) {
 		t.Errorf("commit after close: %v", err)
 	}
 }
@@ -240,14 +240,14 @@ func TestJournalEntriesOfEverySize(t *testing.T) {
 		if got[i] != want[i] || e.lines != 1 {
 			t.Errorf("entry %d: %d bytes, %d lines, want %d bytes", i, len(got[i]), e.lines, len(want[i]))
 		}
-		if e.rollout == "r" {
+		if e.name == "r" {
 			if e.offset != offset {
 				t.Errorf("entry %d: offset %d, want %d", i, e.offset, offset)
 			}
 			offset += e.size
 		}
 	}
-	if _, err := j.commit(&journalEntry{rollout: "../x", data: []byte("x")}); !errors.Is(err, ErrInvalidID) {
+	if _, err := j.commit(&journalEntry{name: "../x", data: []byte("x")}); !errors.Is(err, ErrInvalidID) {
 		t.Errorf("a path for an id: %v", err)
 	}
 }
@@ -425,7 +425,7 @@ func BenchmarkJournal(b *testing.B) {
 			var wg sync.WaitGroup
 			for range committers {
 				wg.Go(func() {
-					e := &journalEntry{rollout: "r", lines: 1, data: data}
+					e := &journalEntry{name: "r", lines: 1, data: data}
 					for next.Add(1) <= int64(b.N) {
 						ref, err := j.commit(e)
 						if err != nil {

@@ -176,7 +176,7 @@ func TestJournalThatIsALink(t *testing.T) {
 // commitOne commits one entry and closes the journal.
 func (j *journal) commitOne(t *testing.T) error {
 	t.Helper()
-	ref, err := j.commit(&journalEntry{rollout: "r", file: fileID{dev: 1, ino: 1, birth: 1}, lines: 1, data: []byte("{}\n")})
+	ref, err := j.commit(&journalEntry{name: "r", file: fileID{dev: 1, ino: 1, birth: 1}, lines: 1, data: []byte("{}\n")})
 	if err == nil {
 		ref.forsaken()
 	}
@@ -258,7 +258,7 @@ func underUmask(dir string) {
 		err = errors.Join(err, s.Close(ctx))
 	}
 	j := newJournal(journalOptions{dir: dir, writer: "w", mode: fs.FileMode(mode)})
-	if _, e := j.commit(&journalEntry{rollout: "r", file: fileID{dev: 1, ino: 1, birth: 1}, lines: 1, data: []byte("{}\n")}); err != nil || e != nil {
+	if _, e := j.commit(&journalEntry{name: "r", file: fileID{dev: 1, ino: 1, birth: 1}, lines: 1, data: []byte("{}\n")}); err != nil || e != nil {
 		fmt.Fprintln(os.Stderr, err, e)
 		os.Exit(1)
 	}

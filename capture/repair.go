@@ -125,7 +125,7 @@ func owed(dir, id string) error {
 	if err != nil || len(entries) == 0 {
 		return err
 	}
-	r := rolloutReplay{dir: dir, id: id}
+	r := fileReplay{dir: dir, name: nameOf(id, partRecords)}
 	if r.f, err = openFile(dataPath(dir, id), os.O_RDONLY); err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func owed(dir, id string) error {
 	return nil
 }
 
-// entriesFor returns what all journals hold for a rollout.
+// entriesFor returns what all journals hold for the records of a rollout.
 func entriesFor(dir, id string) (entries []replayEntry, err error) {
 	root := filepath.Join(dir, journalDir)
 	journals, err := os.ReadDir(root)
@@ -169,7 +169,7 @@ func entriesFor(dir, id string) (entries []replayEntry, err error) {
 				continue
 			}
 			_, err := readSegment(filepath.Join(root, j.Name(), s.Name()), func(e replayEntry) {
-				if e.rollout == id {
+				if e.name == nameOf(id, partRecords) {
 					entries = append(entries, e)
 				}
 			})
@@ -186,7 +186,7 @@ func entriesFor(dir, id string) (entries []replayEntry, err error) {
 }
 
 // owes returns errOwed when the file lacks a line of the entry, wherever it would stand.
-func (r *rolloutReplay) owes(e replayEntry) error {
+func (r *fileReplay) owes(e replayEntry) error {
 	var err error
 	if r.seg, err = openFile(e.segment.path, os.O_RDONLY); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -195,8 +195,8 @@ func (r *rolloutReplay) owes(e replayEntry) error {
 		return err
 	}
 	defer r.seg.Close()
-	whole, _, err := r.compare(e)
-	if err != nil || whole {
+	f, err := r.compare(e)
+	if err != nil || f.Whole {
 		return err
 	}
 	if r.calls == nil {

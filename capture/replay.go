@@ -18,14 +18,14 @@ import (
 	"rolltap/capture/protocol"
 )
 
-// replayFiles is how many rollouts are replayed at the same time.
+// replayFiles is how many files are replayed at the same time.
 const replayFiles = 8
 
 // ReplayKind says what a replay met.
 type ReplayKind string
 
 const (
-	ReplayRestored ReplayKind = "restored" // lines that a rollout's file had lost are there again
+	ReplayRestored ReplayKind = "restored" // lines that a file had lost are there again
 	ReplayCleared  ReplayKind = "cleared"  // entries of a file that is not there any more: nothing to do
 	ReplayTorn     ReplayKind = "torn"     // bytes at the end of a segment that nobody was promised
 	ReplayDamaged  ReplayKind = "damaged"  // a segment that cannot be read, or not to its end: it was kept aside
@@ -37,12 +37,13 @@ type ReplayEvent struct {
 	Kind    ReplayKind
 	Segment string // path inside the folder of journals
 	Rollout string
+	File    string // name in the store
 	Lines   int
 	Bytes   int64
 	Err     error
 }
 
-// replayJournals brings back into the rollouts' files what the journals of dead writers hold and a power cut took from the
+// replayJournals brings back into the files of rollouts what the journals of dead writers hold and a power cut took from the
 // files, makes the files durable and removes the journals. A journal whose owner lives is left alone. It may be killed at
 // any moment and run again; nothing is then there twice. report may be nil; its calls do not overlap. What is damaged is
 // reported and no error. The error is about what could not be done, and that journal stays for the next time, as all do
@@ -117,7 +118,7 @@ func (r *replayer) run(ctx context.Context) error {
 			j.lock.Close()
 		}
 	}()
-	rollouts := map[string][]replayEntry{}
+	files := map[fileName][]replayEntry{}
 	for _, d := range found {
 		if !d.IsDir() || strings.HasPrefix(d.Name(), damagedPrefix) {
 			continue
@@ -133,7 +134,7 @@ func (r *replayer) run(ctx context.Context) error {
 		}
 		j.lock = l
 		journals = append(journals, j)
-		if err := r.read(j, rollouts); err != nil {
+		if err := r.read(j, files); err != nil {
 			j.owed++
 			failed(ReplayEvent{Segment: d.Name(), Err: err})
 		}
@@ -141,15 +142,15 @@ func (r *replayer) run(ctx context.Context) error {
 
 	var g errgroup.Group
 	g.SetLimit(replayFiles)
-	for id, entries := range rollouts {
+	for name, entries := range files {
 		g.Go(func() error {
-			if err := r.rollout(ctx, id, entries); err != nil {
+			if err := r.file(ctx, name, entries); err != nil {
 				r.mu.Lock()
 				for _, e := range entries {
 					e.segment.journal.owed++
 				}
 				r.mu.Unlock()
-				failed(ReplayEvent{Rollout: id, Err: fmt.Errorf("%s: %w", id, err)})
+				failed(ReplayEvent{Rollout: name.rollout(), File: name.base(), Err: fmt.Errorf("%s: %w", name.base(), err)})
 			}
 			return nil
 		})
@@ -167,7 +168,7 @@ func (r *replayer) run(ctx context.Context) error {
 }
 
 // read collects the entries of a journal.
-func (r *replayer) read(j *deadJournal, rollouts map[string][]replayEntry) error {
+func (r *replayer) read(j *deadJournal, files map[fileName][]replayEntry) error {
 	found, err := os.ReadDir(j.folder) // sorted, and the names have their numbers in front
 	if err != nil {
 		return err
@@ -180,7 +181,7 @@ func (r *replayer) read(j *deadJournal, rollouts map[string][]replayEntry) error
 		name := filepath.Join(filepath.Base(j.folder), d.Name())
 		end, err := readSegment(path, func(e replayEntry) {
 			e.segment.journal = j
-			rollouts[e.rollout] = append(rollouts[e.rollout], e)
+			files[e.name] = append(files[e.name], e)
 		})
 		switch {
 		case errors.Is(err, errNoSegment) && end.blank:
@@ -249,18 +250,18 @@ func blank(f io.ReaderAt) bool {
 	return n < len(h) && err == io.EOF || err == nil && h == [segmentHeader]byte{}
 }
 
-// rollout replays all entries of all dead journals for one rollout.
-func (r *replayer) rollout(ctx context.Context, id string, entries []replayEntry) error {
+// file replays all entries of all dead journals for one file.
+func (r *replayer) file(ctx context.Context, name fileName, entries []replayEntry) error {
 	// Writers took turns, so the order in the file is the order of the offsets. Two entries have the same only when the first
 	// was taken back, and then they are in one journal's order.
 	slices.SortStableFunc(entries, func(a, b replayEntry) int { return cmp.Compare(a.offset, b.offset) })
-	p := rolloutReplay{dir: r.dir, id: id, step: r.step}
+	p := fileReplay{dir: r.dir, name: name, step: r.step}
 	err := p.run(ctx, entries)
 	if p.cleared > 0 {
-		r.tell(ReplayEvent{Kind: ReplayCleared, Rollout: id, Lines: p.cleared})
+		r.tell(ReplayEvent{Kind: ReplayCleared, Rollout: name.rollout(), File: name.base(), Lines: p.cleared})
 	}
 	if p.bytes > 0 {
-		r.tell(ReplayEvent{Kind: ReplayRestored, Rollout: id, Lines: p.lines, Bytes: p.bytes})
+		r.tell(ReplayEvent{Kind: ReplayRestored, Rollout: name.rollout(), File: name.base(), Lines: p.lines, Bytes: p.bytes})
 	}
 	return err
 }

@@ -12,7 +12,7 @@ import (
 	"rolltap/internal/jsonx"
 )
 
-// rolloutReplay brings entries back into one rollout's file, under its lock. For each entry it does the least that is true:
+// fileReplay brings entries back into one file, under its lock. For each entry it does the least that is true:
 //
 //   - The file is not the one that the entry was meant for: it was cleared, or replaced by what a repair made durable.
 //     Nothing comes back.
@@ -24,9 +24,12 @@ import (
 //     where they stand. So a record that is there is never there twice, whatever happened to its place.
 //
 // Then the file is synced, also when nothing was written: what a kill left in it may not be durable.
-type rolloutReplay struct {
-	dir, id string
-	step    func() error // as in replayer
+//
+// What is other in token files is in restoretokens.go.
+type fileReplay struct {
+	dir  string
+	name fileName
+	step func() error // as in replayer
 
 	cleared int // lines of other files
 	lines   int // written, in whole or in part
@@ -37,6 +40,8 @@ type rolloutReplay struct {
 	size  int64
 	calls map[[16]byte]span // that the file holds; nil until they are needed
 	tail  int64             // where an unfinished last line begins, size when there is none; valid with calls
+	whole bool              // it lacks nothing but its newline
+	state tokenState        // of token files
 	seg   *os.File          // of the last entry
 	open  *replaySegment    // what seg is
 	bufs  [2][]byte
@@ -45,9 +50,9 @@ type rolloutReplay struct {
 // span is a line in the file, from its first byte to behind its last.
 type span struct{ from, to int64 }
 
-func (r *rolloutReplay) run(ctx context.Context, entries []replayEntry) error {
-	path := dataPath(r.dir, r.id)
-	lock, st, err := lockNamed(ctx, osFiles{}, path, false)
+func (r *fileReplay) run(ctx context.Context, entries []replayEntry) error {
+	path := r.name.path(r.dir)
+	lock, st, err := r.lock(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		r.skip(entries)
 		return nil
@@ -76,11 +81,17 @@ func (r *rolloutReplay) run(ctx context.Context, entries []replayEntry) error {
 	if err != nil {
 		return err
 	}
+	if r.state, err = r.readState(); err != nil {
+		return err
+	}
 	defer func() {
 		if r.seg != nil {
 			r.seg.Close()
 		}
 	}()
+	if entries, err = r.split(entries); err != nil {
+		return err
+	}
 	about := 0
 	for _, e := range entries {
 		if ctx.Err() != nil {
@@ -103,13 +114,13 @@ func (r *rolloutReplay) run(ctx context.Context, entries []replayEntry) error {
 	return r.f.Sync()
 }
 
-func (r *rolloutReplay) skip(entries []replayEntry) {
+func (r *fileReplay) skip(entries []replayEntry) {
 	for _, e := range entries {
 		r.cleared += e.lines
 	}
 }
 
-func (r *rolloutReplay) ask() error {
+func (r *fileReplay) ask() error {
 	if r.step == nil {
 		return nil
 	}
@@ -117,7 +128,7 @@ func (r *rolloutReplay) ask() error {
 }
 
 // apply does with an entry what protocol.Restore says, and returns what that was.
-func (r *rolloutReplay) apply(e replayEntry) (protocol.RestoreStep, error) {
+func (r *fileReplay) apply(e replayEntry) (protocol.RestoreStep, error) {
 	var p protocol.Restore
 	whole := false
 	for !p.Ended() {
@@ -125,15 +136,16 @@ func (r *rolloutReplay) apply(e replayEntry) (protocol.RestoreStep, error) {
 		var err error
 		switch p.Do {
 		case protocol.Identify:
-			f.Same = sameFile(e.file, r.is, e.segment.wasDev, e.segment.isDev)
+			f.Same = r.same(e)
 		case protocol.Compare:
 			if err = r.source(e.segment); err == nil {
-				f.Whole, f.Fits, err = r.compare(e)
+				f, err = r.compare(e)
 				whole = f.Whole
 			}
 		case protocol.Search:
 			f.Elsewhere, err = r.elsewhere(e)
 		}
+		f.Closed = r.state.closed()
 		if err != nil {
 			return p.Do, err
 		}
@@ -146,12 +158,14 @@ func (r *rolloutReplay) apply(e replayEntry) (protocol.RestoreStep, error) {
 		return p.Do, r.restore(e, whole)
 	case protocol.Append:
 		return p.Do, r.appendMissing(e)
+	case protocol.Blank:
+		return p.Do, r.blank(e)
 	}
 	return p.Do, nil
 }
 
 // source opens the segment that entries are read from.
-func (r *rolloutReplay) source(s *replaySegment) (err error) {
+func (r *fileReplay) source(s *replaySegment) (err error) {
 	if s == r.open {
 		return nil
 	}
@@ -167,7 +181,7 @@ func (r *rolloutReplay) source(s *replaySegment) (err error) {
 
 // elsewhere reports whether a call of the entry stands at another place: a replay that was killed, or one of another journal,
 // may have appended it, just up to where it belongs.
-func (r *rolloutReplay) elsewhere(e replayEntry) (found bool, err error) {
+func (r *fileReplay) elsewhere(e replayEntry) (found bool, err error) {
 	if err = r.scan(); err != nil {
 		return false, err
 	}
@@ -180,23 +194,22 @@ func (r *rolloutReplay) elsewhere(e replayEntry) (found bool, err error) {
 	return found, err
 }
 
-// compare looks at the place of an entry. whole: it is there, and a reader finds its first line. fits: it may be written
-// there without touching a byte of anything else, and would be found.
-func (r *rolloutReplay) compare(e replayEntry) (whole, fits bool, err error) {
+// compare looks at the place of an entry.
+func (r *fileReplay) compare(e replayEntry) (f protocol.Finding, err error) {
 	if r.size < e.offset {
-		return false, false, nil // what stood in front is lost, too, and has been appended by somebody at another place
+		return f, nil // what stood in front is lost, too, and has been appended by somebody at another place
 	}
-	whole = r.size >= e.offset+e.size
+	whole, withdrawn := r.size >= e.offset+e.size, false
 	there := min(r.size-e.offset, e.size)
 	for at := int64(0); at < there; {
 		n := min(there-at, pieceSize)
 		want, err := r.piece(0, r.seg, e.at+at, n)
 		if err != nil {
-			return false, false, err
+			return f, err
 		}
 		have, err := r.piece(1, r.f, e.offset+at, n)
 		if err != nil {
-			return false, false, err
+			return f, err
 		}
 		at += n
 		if bytes.Equal(want, have) {
@@ -204,25 +217,31 @@ func (r *rolloutReplay) compare(e replayEntry) (whole, fits bool, err error) {
 		}
 		whole = false
 		for i, c := range have {
-			if c != want[i] && c != 0 {
-				return false, false, nil
+			switch {
+			case c == want[i], c == 0:
+			case c == ' ' && want[i] != '\n' && r.name.part() == PartIntents: // no intent has one
+				withdrawn = true
+			default:
+				return f, nil
 			}
 		}
 	}
 	first, err := r.piece(0, r.seg, e.at, 1)
 	if err != nil {
-		return false, false, err
+		return f, err
 	}
 	// Behind the rest of some other line it is, or would become, a part of that, even when NUL bytes stand between them.
 	begins := first[0] == '\n'
 	if !begins {
-		begins, err = r.lineBegins(e.offset)
+		if begins, err = r.lineBegins(e.offset); err != nil {
+			return f, err
+		}
 	}
-	return whole && begins, begins, err
+	return protocol.Finding{Whole: whole && begins, Fits: begins, Withdrawn: withdrawn && begins}, nil
 }
 
 // lineBegins reports whether nothing but NUL bytes stands between off and the end of the line in front of it.
-func (r *rolloutReplay) lineBegins(off int64) (bool, error) {
+func (r *fileReplay) lineBegins(off int64) (bool, error) {
 	for off > 0 {
 		n := min(off, pieceSize)
 		off -= n
@@ -238,7 +257,7 @@ func (r *rolloutReplay) lineBegins(off int64) (bool, error) {
 }
 
 // piece reads n bytes, at most pieceSize, into one of the two buffers.
-func (r *rolloutReplay) piece(i int, f io.ReaderAt, off, n int64) ([]byte, error) {
+func (r *fileReplay) piece(i int, f io.ReaderAt, off, n int64) ([]byte, error) {
 	if r.bufs[i] == nil {
 		r.bufs[i] = make([]byte, pieceSize)
 	}
@@ -253,7 +272,7 @@ func (r *rolloutReplay) piece(i int, f io.ReaderAt, off, n int64) ([]byte, error
 }
 
 // restore writes the data of an entry where it belongs. there says that it is there.
-func (r *rolloutReplay) restore(e replayEntry, there bool) error {
+func (r *fileReplay) restore(e replayEntry, there bool) error {
 	for at := int64(0); at < e.size; {
 		p, err := r.piece(0, r.seg, e.at+at, min(e.size-at, pieceSize))
 		if err != nil {
@@ -272,14 +291,16 @@ func (r *rolloutReplay) restore(e replayEntry, there bool) error {
 	if r.calls == nil {
 		return nil
 	}
-	r.tail = max(r.tail, e.offset+e.size) // data ends with a newline
+	if end := e.offset + e.size; end > r.tail {
+		r.tail, r.whole = end, false // data ends with a newline
+	}
 	return r.each(r.seg, e.at, e.size, func(l Line, key [16]byte) error {
 		r.calls[key] = span{e.offset + l.start, e.offset + l.start + l.size}
 		return nil
 	})
 }
 
-func (r *rolloutReplay) write(p []byte, off int64) error {
+func (r *fileReplay) write(p []byte, off int64) error {
 	if err := r.ask(); err != nil {
 		return err
 	}
@@ -289,7 +310,7 @@ func (r *rolloutReplay) write(p []byte, off int64) error {
 }
 
 // again writes what stands in the file once more.
-func (r *rolloutReplay) again(at span) error {
+func (r *fileReplay) again(at span) error {
 	for at.from < at.to {
 		p, err := r.piece(1, r.f, at.from, min(at.to-at.from, pieceSize))
 		if err != nil {
@@ -304,7 +325,7 @@ func (r *rolloutReplay) again(at span) error {
 }
 
 // appendMissing appends those lines of an entry whose calls the file does not hold, and writes the others again.
-func (r *rolloutReplay) appendMissing(e replayEntry) error {
+func (r *fileReplay) appendMissing(e replayEntry) error {
 	if err := r.scan(); err != nil {
 		return err
 	}
@@ -324,10 +345,10 @@ func (r *rolloutReplay) appendMissing(e replayEntry) error {
 
 // append adds a line behind everything. An unfinished last line is ended first, except when it is the beginning of this very
 // line, left by a power cut or by a replay that was killed: then it is finished.
-func (r *rolloutReplay) append(raw []byte) error {
+func (r *fileReplay) append(raw []byte) error {
 	rest := raw
 	heal := r.tail < r.size
-	if n := r.size - r.tail; heal && n <= int64(len(raw)) {
+	if n := r.size - r.tail; heal && !r.whole && n <= int64(len(raw)) {
 		begun := make([]byte, n)
 		if _, err := r.f.ReadAt(begun, r.tail); err != nil {
 			return err
@@ -335,6 +356,12 @@ func (r *rolloutReplay) append(raw []byte) error {
 		if bytes.HasPrefix(raw, begun) {
 			rest, heal = raw[n:], false
 		}
+	}
+	if heal && !r.whole && r.name.part() != partRecords {
+		if err := r.cut(); err != nil {
+			return err
+		}
+		heal = false
 	}
 	line := make([]byte, 0, len(rest)+2)
 	if heal {
@@ -344,14 +371,14 @@ func (r *rolloutReplay) append(raw []byte) error {
 	if err := r.write(append(line, '\n'), r.size); err != nil {
 		return err
 	}
-	r.tail = r.size
+	r.tail, r.whole = r.size, false
 	r.lines++
 	r.bytes += int64(len(rest))
 	return nil
 }
 
 // scan learns, once, which calls the file holds and where its unfinished last line begins.
-func (r *rolloutReplay) scan() error {
+func (r *fileReplay) scan() error {
 	if r.calls != nil {
 		return nil
 	}
@@ -370,7 +397,7 @@ func (r *rolloutReplay) scan() error {
 	return r.each(r.f, 0, r.size, func(l Line, key [16]byte) error {
 		if l.Torn {
 			r.tail = l.start
-			if l.Damage != nil {
+			if r.whole = l.Damage == nil; !r.whole {
 				return nil // no line yet
 			}
 		}
@@ -380,7 +407,7 @@ func (r *rolloutReplay) scan() error {
 }
 
 // each reads lines, save those that no reader reads. key stands for the call of a line, or for its bytes when it names none.
-func (r *rolloutReplay) each(f io.ReaderAt, off, size int64, do func(l Line, key [16]byte) error) error {
+func (r *fileReplay) each(f io.ReaderAt, off, size int64, do func(l Line, key [16]byte) error) error {
 	lines := newLines(io.NopCloser(io.NewSectionReader(f, off, size)))
 	for {
 		l, err := lines.Next()
@@ -394,7 +421,7 @@ func (r *rolloutReplay) each(f io.ReaderAt, off, size int64, do func(l Line, key
 			continue
 		}
 		call, ok := "", false
-		if l.Damage == nil {
+		if l.Damage == nil && r.name.part() != PartIntents {
 			call, ok = jsonx.Text(jsonx.Get(l.Raw, "model_call_id"))
 		}
 		if !ok {

@@ -191,7 +191,7 @@ func without(t *testing.T, segment []byte, rollout string) []byte {
 		if err != nil {
 			return out
 		}
-		if e.rollout != rollout {
+		if e.name != fileName(rollout) {
 			out = append(out, segment[at:s.off]...)
 		}
 	}

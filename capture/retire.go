@@ -66,7 +66,7 @@ func (j *journal) nextRetired(now time.Time) (*segment, time.Duration) {
 	}
 	for _, s := range j.sealed {
 		switch left := s.retry.Sub(now); {
-		case protocol.Retire(true, s.open, len(s.rollouts)) == protocol.Keep: // applied or forsaken wakes us
+		case protocol.Retire(true, s.open, len(s.files)) == protocol.Keep: // applied or forsaken wakes us
 		case left > 0:
 			wait = min(wait, left)
 		default:
@@ -104,43 +104,43 @@ func (j *journal) retireSegment(ctx context.Context, s *segment) error {
 		s.f = nil
 	}
 	j.mu.Lock()
-	ids := make([]string, 0, len(s.rollouts))
-	if protocol.Retire(true, s.open, len(s.rollouts)) == protocol.SyncRollouts {
-		for id := range s.rollouts {
-			ids = append(ids, id)
+	names := make([]fileName, 0, len(s.files))
+	if protocol.Retire(true, s.open, len(s.files)) == protocol.SyncRollouts {
+		for name := range s.files {
+			names = append(names, name)
 		}
 	}
 	j.mu.Unlock()
-	slices.Sort(ids)
-	again, err := j.suspects(ids)
+	slices.Sort(names)
+	again, err := j.suspects(names)
 	if err != nil {
 		err = fmt.Errorf("read the journal: %w", err)
 		j.o.trouble("", err)
-		ids = nil
+		names = nil
 	}
 	var g errgroup.Group // its context would end the others at the first error
 	g.SetLimit(retireSyncs)
-	for _, id := range ids {
+	for _, name := range names {
 		if ctx.Err() != nil {
 			break
 		}
 		g.Go(func() error {
-			anew := again[id]
-			err := j.syncRollout(ctx, id, anew.entries)
+			anew := again[name]
+			err := j.syncFile(ctx, name, anew.entries)
 			j.mu.Lock()
 			switch {
-			case protocol.Trust(err == nil, anew.failed, j.suspect[id]):
-				delete(s.rollouts, id)
-				delete(j.suspect, id)
+			case protocol.Trust(err == nil, anew.failed, j.suspect[name]):
+				delete(s.files, name)
+				delete(j.suspect, name)
 			case err == nil:
 				err = errDoubted // meanwhile somebody else's sync of it failed
 			case ctx.Err() == nil || !errors.Is(err, context.Cause(ctx)):
-				j.suspect[id]++
+				j.suspect[name]++
 			}
 			j.mu.Unlock()
 			if err != nil {
-				err = fmt.Errorf("sync %s for the journal: %w", id, err)
-				j.o.trouble(id, err)
+				err = fmt.Errorf("sync %s for the journal: %w", name.base(), err)
+				j.o.trouble(name.rollout(), err)
 			}
 			return err
 		})
@@ -149,7 +149,7 @@ func (j *journal) retireSegment(ctx context.Context, s *segment) error {
 		err = cmp.Or(e, context.Cause(ctx))
 	}
 	j.mu.Lock()
-	next := protocol.Retire(true, s.open, len(s.rollouts))
+	next := protocol.Retire(true, s.open, len(s.files))
 	j.mu.Unlock()
 	if next == protocol.RemoveSegment {
 		if err = os.Remove(s.path); errors.Is(err, fs.ErrNotExist) {
@@ -170,15 +170,15 @@ func (j *journal) retireSegment(ctx context.Context, s *segment) error {
 	return err
 }
 
-// syncRollout makes a rollout's file durable. again are the entries that must be written anew before, see suspects.
-func (j *journal) syncRollout(ctx context.Context, id string, again []replayEntry) error {
+// syncFile makes a file durable. again are the entries that must be written anew before, see suspects.
+func (j *journal) syncFile(ctx context.Context, name fileName, again []replayEntry) error {
 	if len(again) > 0 {
-		r := rolloutReplay{dir: j.o.dir, id: id}
+		r := fileReplay{dir: j.o.dir, name: name}
 		if err := r.run(ctx, again); err != nil {
 			return err
 		}
 	}
-	err := j.o.fs.syncData(dataPath(j.o.dir, id))
+	err := j.o.fs.syncData(name.path(j.o.dir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -191,15 +191,15 @@ type anew struct {
 	failed  int
 }
 
-// suspects returns everything that the journal still knows of those rollouts among ids whose files could not be synced
+// suspects returns everything that the journal still knows of those files which could not be synced
 // before. The system may have dropped what it could not write, and say yes the next time, for whichever segment asks: so all
 // of it is written anew before that.
-func (j *journal) suspects(ids []string) (map[string]anew, error) {
-	found := map[string]anew{}
+func (j *journal) suspects(names []fileName) (map[fileName]anew, error) {
+	found := map[fileName]anew{}
 	j.mu.Lock()
-	for _, id := range ids {
-		if n := j.suspect[id]; n > 0 {
-			found[id] = anew{failed: n}
+	for _, name := range names {
+		if n := j.suspect[name]; n > 0 {
+			found[name] = anew{failed: n}
 		}
 	}
 	var paths []string
@@ -216,9 +216,9 @@ func (j *journal) suspects(ids []string) (map[string]anew, error) {
 	for _, path := range paths {
 		// The end of a segment that is being written is torn for us. What we miss of it is newer than the failure.
 		_, err := readSegment(path, func(e replayEntry) {
-			if a, ok := found[e.rollout]; ok {
+			if a, ok := found[e.name]; ok {
 				a.entries = append(a.entries, e)
-				found[e.rollout] = a
+				found[e.name] = a
 			}
 		})
 		if err != nil && !errors.Is(err, errDamagedEntry) && !errors.Is(err, fs.ErrNotExist) {
@@ -270,7 +270,7 @@ func (j *journal) finish(ctx context.Context) error {
 	j.mu.Unlock()
 	for _, s := range sealed {
 		j.mu.Lock()
-		open, left := s.open, len(s.rollouts)
+		open, left := s.open, len(s.files)
 		j.mu.Unlock()
 		var err error
 		switch {

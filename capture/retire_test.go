@@ -19,7 +19,7 @@ func TestJournalRotatesAndRetires(t *testing.T) {
 		o    journalOptions
 	}{
 		{"size", journalOptions{segmentBytes: 1000}},
-		{"rollouts", journalOptions{segmentIDs: 3}},
+		{"rollouts", journalOptions{segmentFiles: 3}},
 		{"age", journalOptions{segmentAge: 10 * time.Millisecond}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestJournalKeepsWhatIsNotApplied(t *testing.T) {
 		t.Fatal(err)
 	}
 	soon(t, "the other segment is retired", func() bool { return len(segments(t, j.o.dir)) == 1 })
-	if entries, _ := entriesOf(t, segments(t, j.o.dir)[0]); entries[0].rollout != "r" {
+	if entries, _ := entriesOf(t, segments(t, j.o.dir)[0]); entries[0].name != "r" {
 		t.Errorf("left is %v", entries)
 	}
 	ref.forsaken()

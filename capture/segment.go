@@ -42,11 +42,11 @@ var (
 //	           │        │        │ the    │ ns     │ of the │
 //	           │        │        │ rest   │        │ segment│
 //
-//	entry      0        4        8        16       24       32       40       44       46       +id      +4
+//	entry      0        4        8        16       24       32       40       44       46       +name    +4
 //	           ├────────┼────────┼────────┼────────┼────────┼────────┼────────┼────────┼────────┼────────┼──────────
-//	           │ u32    │ u32    │ u64    │ u64    │ i64    │ i64    │ u32    │ u16    │rollout │ u32    │ data
-//	           │ length │ CRC    │ device │ inode  │ birth  │ offset │ gener- │ length │id      │ number │ as it is
-//	           │        │        │        │        │ ns     │        │ ation  │ of id  │        │ of     │ appended
+//	           │ u32    │ u32    │ u64    │ u64    │ i64    │ i64    │ u32    │ u16    │name of │ u32    │ data
+//	           │ length │ CRC    │ device │ inode  │ birth  │ offset │ gener- │ length │the file│ number │ as it is
+//	           │        │        │        │        │ ns     │        │ ation  │of name │        │ of     │ appended
 //	           │        │        │        │        │        │        │        │        │        │ lines  │
 //	                             └─────────────────────────────── payload ──────────────────────────────────────────
 //
@@ -54,13 +54,13 @@ var (
 // nor an entry whose head was not filled in yet are taken for one.
 const (
 	segmentMagic   = "rolltapj"
-	segmentVersion = 1
+	segmentVersion = 2 // 1 knew files of records only
 	segmentHeader  = 32
 
 	entryPrefix = 8  // length and CRC
-	entryFixed  = 38 // of the payload, in front of the id
+	entryFixed  = 38 // of the payload, in front of the name
 	entryLeast  = entryFixed + 1 + 4
-	entryHead   = entryPrefix + entryFixed + maxIDLen + 4 // the most that stands in front of the data
+	entryHead   = entryPrefix + entryFixed + maxNameLen + 4 // the most that stands in front of the data
 )
 
 // castagnoli is a method of the processor; the table is shared and made once.
@@ -85,8 +85,8 @@ func appendEntryHead(b []byte, e *journalEntry) []byte {
 	b = binary.LittleEndian.AppendUint64(b, uint64(e.file.birth))
 	b = binary.LittleEndian.AppendUint64(b, uint64(e.offset))
 	b = binary.LittleEndian.AppendUint32(b, e.file.gen)
-	b = binary.LittleEndian.AppendUint16(b, uint16(len(e.rollout)))
-	b = append(b, e.rollout...)
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(e.name)))
+	b = append(b, e.name...)
 	return binary.LittleEndian.AppendUint32(b, uint32(e.lines))
 }
 
@@ -103,12 +103,12 @@ func sealEntry(head []byte, size int64, crc uint32) error {
 
 // segmentEntry is an entry as it was read; its data stays in the segment.
 type segmentEntry struct {
-	rollout string
-	file    fileID
-	offset  int64 // where the data begins in the rollout's file
-	lines   int
-	at      int64 // where the data begins in the segment
-	size    int64 // of the data
+	name   fileName
+	file   fileID
+	offset int64 // where the data begins in that file
+	lines  int
+	at     int64 // where the data begins in the segment
+	size   int64 // of the data
 }
 
 // segmentReader reads a segment entry by entry, in memory that does not depend on their size. Every entry that next returned
@@ -135,7 +135,8 @@ func newSegmentReader(r io.ReaderAt, size int64) (*segmentReader, error) {
 		}
 		return nil, errNoSegment
 	}
-	if string(h[:8]) != segmentMagic || binary.LittleEndian.Uint32(h[8:]) != segmentVersion ||
+	version := binary.LittleEndian.Uint32(h[8:])
+	if string(h[:8]) != segmentMagic || version < 1 || version > segmentVersion ||
 		binary.LittleEndian.Uint32(h[12:]) != crc32.Checksum(h[16:], castagnoli()) {
 		return nil, errNoSegment
 	}
@@ -227,15 +228,14 @@ func parseEntry(p []byte, length int64) (e segmentEntry, ok bool) {
 	e.offset = int64(binary.LittleEndian.Uint64(p[24:]))
 	e.file.gen = binary.LittleEndian.Uint32(p[32:])
 	n := int(binary.LittleEndian.Uint16(p[36:]))
-	if n > maxIDLen || len(p) < entryFixed+n+4 {
+	if n > maxNameLen || len(p) < entryFixed+n+4 {
 		return segmentEntry{}, false
 	}
-	id := p[entryFixed : entryFixed+n]
 	e.lines = int(binary.LittleEndian.Uint32(p[entryFixed+n:]))
 	e.at = int64(entryFixed + n + 4)
 	e.size = length - e.at
-	e.rollout = string(id)
-	return e, ValidID(e.rollout) && e.offset >= 0 && e.offset <= math.MaxInt64-length
+	e.name = fileName(p[entryFixed : entryFixed+n])
+	return e, e.name.valid() && e.offset >= 0 && e.offset <= math.MaxInt64-length
 }
 
 // sameFile reports whether now is the file that an entry in a segment was meant for. wasDev and isDev are the devices of the

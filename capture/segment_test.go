@@ -18,11 +18,13 @@ import (
 // testEntries are entries of every shape, in a segment.
 func testEntries() (entries []journalEntry, segment []byte) {
 	entries = []journalEntry{
-		{rollout: "r", file: fileID{dev: 1, ino: 2, birth: 3, gen: 4}, offset: 0, lines: 1, data: []byte(testLine("a", 3))},
-		{rollout: strings.Repeat("R", maxIDLen), file: fileID{math.MaxUint64, math.MaxUint64, math.MinInt64, math.MaxUint32}, offset: 1 << 40, lines: 2,
+		{name: "r", file: fileID{dev: 1, ino: 2, birth: 3, gen: 4}, offset: 0, lines: 1, data: []byte(testLine("a", 3))},
+		{name: fileName(strings.Repeat("R", maxIDLen)), file: fileID{math.MaxUint64, math.MaxUint64, math.MinInt64, math.MaxUint32}, offset: 1 << 40, lines: 2,
 			data: []byte("\n" + testLine("b", 1) + testLine("c", 1))},
-		{rollout: "r-2", file: fileID{dev: 1, ino: 3, birth: 5}, offset: 7, lines: 0x01020304, data: nil},
-		{rollout: "r", file: fileID{dev: 1, ino: 2, birth: 3, gen: 4}, offset: 35, lines: 1, data: []byte(testLine("d", 70_000))},
+		{name: "r-2", file: fileID{dev: 1, ino: 3, birth: 5}, offset: 7, lines: 0x01020304, data: nil},
+		{name: "r/tokens", file: fileID{dev: 1, ino: 4, birth: 6}, offset: 0, lines: 1, data: []byte(testLine("a", 2))},
+		{name: nameOf(strings.Repeat("R", maxIDLen), PartIntents), file: fileID{dev: 1, ino: 5, birth: 7}, offset: 9, lines: 2, data: []byte("a\nb\n")},
+		{name: "r", file: fileID{dev: 1, ino: 2, birth: 3, gen: 4}, offset: 35, lines: 1, data: []byte(testLine("d", 70_000))},
 	}
 	segment = appendSegmentHeader(nil, time.Unix(1700000000, 5), 0x0102030405060708)
 	for _, e := range entries {
@@ -58,40 +60,49 @@ func readAll(b []byte) (entries []segmentEntry, skipped int64, err error) {
 }
 
 func (e segmentEntry) is(want journalEntry, segment []byte) bool {
-	return e.rollout == want.rollout && e.file == want.file && e.offset == want.offset && e.lines == want.lines &&
+	return e.name == want.name && e.file == want.file && e.offset == want.offset && e.lines == want.lines &&
 		string(segment[e.at:e.at+e.size]) == string(want.data)
 }
 
 // TestSegmentFormat holds the bytes: what one version wrote the next one reads.
 func TestSegmentFormat(t *testing.T) {
 	entries, segment := testEntries()
-	name := filepath.Join("testdata", "journal", "v1.seg")
-	golden, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(golden, segment[:len(golden)]) {
-		t.Errorf("other bytes than in %s", name)
-	}
-	got, _, err := readAll(golden)
-	if err != io.EOF || len(got) != 3 {
-		t.Fatalf("%d entries, %v", len(got), err)
-	}
-	for i, e := range got {
-		if !e.is(entries[i], golden) {
-			t.Errorf("entry %d is %+v", i, e)
+	for version, count := range map[int]int{1: 3, 2: 5} {
+		name := filepath.Join("testdata", "journal", fmt.Sprintf("v%d.seg", version))
+		golden, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if version == segmentVersion && !bytes.Equal(golden, segment[:len(golden)]) {
+			t.Errorf("other bytes than in %s", name)
+		}
+		got, _, err := readAll(golden)
+		if err != io.EOF || len(got) != count {
+			t.Fatalf("%s: %d entries, %v", name, len(got), err)
+		}
+		for i, e := range got {
+			if !e.is(entries[i], golden) {
+				t.Errorf("%s: entry %d is %+v", name, i, e)
+			}
+		}
+		s, err := newSegmentReader(bytes.NewReader(golden), int64(len(golden)))
+		if err != nil || s.created.UnixNano() != 1700000000_000000005 || s.dev != 0x0102030405060708 {
+			t.Errorf("%s: header: %v, %v, %v", name, s.created, s.dev, err)
 		}
 	}
-	s, err := newSegmentReader(bytes.NewReader(golden), int64(len(golden)))
-	if err != nil || s.created.UnixNano() != 1700000000_000000005 || s.dev != 0x0102030405060708 {
-		t.Errorf("header: %v, %v, %v", s.created, s.dev, err)
+	for _, version := range []byte{0, segmentVersion + 1} {
+		b := bytes.Clone(segment)
+		b[8] = version
+		if _, _, err := readAll(b); err != errNoSegment {
+			t.Errorf("version %d: %v", version, err)
+		}
 	}
 }
 
 // TestSegmentTornAnywhere cuts a segment at every byte, and lets zeros follow as a power cut does.
 func TestSegmentTornAnywhere(t *testing.T) {
 	entries, segment := testEntries()
-	segment = segment[:len(segment)-len(appendTestEntry(nil, &entries[3]))]
+	segment = segment[:len(segment)-len(appendTestEntry(nil, &entries[len(entries)-1]))]
 	all, _, _ := readAll(segment)
 	for cut := range len(segment) {
 		for _, zeros := range []int{0, 1, 100} {
@@ -124,7 +135,7 @@ func TestSegmentTornAnywhere(t *testing.T) {
 // TestSegmentFlipped changes every byte: no entry is ever another one.
 func TestSegmentFlipped(t *testing.T) {
 	entries, segment := testEntries()
-	short := len(segment) - len(appendTestEntry(nil, &entries[3]))
+	short := len(segment) - len(appendTestEntry(nil, &entries[len(entries)-1]))
 	all, _, _ := readAll(segment)
 	if len(all) != len(entries) {
 		t.Fatalf("%d entries", len(all))
@@ -151,7 +162,7 @@ func TestSegmentFlipped(t *testing.T) {
 
 func TestSegmentGoesOn(t *testing.T) {
 	entries, segment := testEntries()
-	last := len(appendTestEntry(nil, &entries[3]))
+	last := len(appendTestEntry(nil, &entries[len(entries)-1]))
 	for _, c := range []struct {
 		name string
 		at   int
@@ -212,7 +223,7 @@ func TestSegmentThatCannotBeRead(t *testing.T) {
 }
 
 func TestSealEntryTooLong(t *testing.T) {
-	head := appendEntryHead(nil, &journalEntry{rollout: "r"})
+	head := appendEntryHead(nil, &journalEntry{name: "r"})
 	if err := sealEntry(head, math.MaxUint32, 0); !errors.Is(err, errEntryTooLong) {
 		t.Errorf("got %v", err)
 	}
@@ -244,7 +255,7 @@ func TestSameFile(t *testing.T) {
 // reading by the book finds too.
 func FuzzSegment(f *testing.F) {
 	entries, segment := testEntries()
-	segment = segment[:len(segment)-len(appendTestEntry(nil, &entries[3]))]
+	segment = segment[:len(segment)-len(appendTestEntry(nil, &entries[len(entries)-1]))]
 	seeds := [][]byte{
 		nil, segment[:10], segment[:segmentHeader], segment, segment[:len(segment)-1],
 		append(bytes.Clone(segment), 0), append(bytes.Clone(segment), make([]byte, 200)...),
@@ -253,11 +264,15 @@ func FuzzSegment(f *testing.F) {
 		append(bytes.Clone(segment), segment...),
 		bytes.Replace(segment, []byte("rolltapj"), []byte("rolltapk"), 1),
 		bytes.Replace(segment, []byte("pad"), []byte("pAd"), 1),
-		appendTestEntry(bytes.Clone(segment), &journalEntry{rollout: "a/../b", data: []byte("x")}),
-		appendTestEntry(bytes.Clone(segment), &journalEntry{rollout: "r", offset: -1, data: []byte("x")}),
-		appendTestEntry(bytes.Clone(segment), &journalEntry{rollout: "r", offset: math.MaxInt64, data: []byte("x")}),
+		appendTestEntry(bytes.Clone(segment), &journalEntry{name: "a/../b", data: []byte("x")}),
+		appendTestEntry(bytes.Clone(segment), &journalEntry{name: "r/tokens/intents", data: []byte("x")}),
+		appendTestEntry(bytes.Clone(segment), &journalEntry{name: "r/state", data: []byte("x")}),
+		appendTestEntry(bytes.Clone(segment), &journalEntry{name: "r/", data: []byte("x")}),
+		appendTestEntry(bytes.Clone(segment), &journalEntry{name: "/tokens", data: []byte("x")}),
+		appendTestEntry(bytes.Clone(segment), &journalEntry{name: "r", offset: -1, data: []byte("x")}),
+		appendTestEntry(bytes.Clone(segment), &journalEntry{name: "r", offset: math.MaxInt64, data: []byte("x")}),
 	}
-	if len(seeds) != 15 {
+	if len(seeds) != 19 {
 		f.Fatalf("%d seeds", len(seeds))
 	}
 	for _, s := range seeds {
@@ -274,10 +289,10 @@ func FuzzSegment(f *testing.F) {
 			t.Fatalf("%d entries, want %d", len(got), len(want))
 		}
 		for i, e := range got {
-			if s := fmt.Sprint(e.rollout, e.file, e.offset, e.lines, string(b[e.at:e.at+e.size])); s != want[i] {
+			if s := fmt.Sprint(e.name, e.file, e.offset, e.lines, string(b[e.at:e.at+e.size])); s != want[i] {
 				t.Errorf("entry %d: %q, want %q", i, s, want[i])
 			}
-			if !ValidID(e.rollout) || e.offset < 0 || e.offset+e.size < e.offset {
+			if !e.name.valid() || e.offset < 0 || e.offset+e.size < e.offset {
 				t.Errorf("entry %d: %+v", i, e)
 			}
 		}
@@ -285,6 +300,12 @@ func FuzzSegment(f *testing.F) {
 			t.Errorf("%d bytes skipped, want %d", skipped, len(b)-end)
 		}
 	})
+}
+
+// byTheBookName: an id, and perhaps which of its token files.
+func byTheBookName(name string) bool {
+	id := strings.TrimSuffix(strings.TrimSuffix(name, "/tokens"), "/intents")
+	return ValidID(id) && (name == id || name == id+"/tokens" || name == id+"/intents")
 }
 
 // byTheBook reads entries with as little in common with the reader as the diagram allows.
@@ -307,7 +328,7 @@ func byTheBook(b []byte) (entries []string, end int) {
 			return entries, end
 		}
 		n := int(num(payload[36:38]))
-		if length < 42+n || !ValidID(string(payload[38:38+n])) {
+		if length < 42+n || !byTheBookName(string(payload[38:38+n])) {
 			return entries, end
 		}
 		offset := int64(num(payload[24:32]))

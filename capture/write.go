@@ -74,12 +74,12 @@ func (w *writing) do(p protocol.Batch) protocol.Event {
 		e.Whole = w.data != nil
 		e.Crowded = w.s.journal != nil && len(w.data) < journalTo && w.s.crowded()
 	case protocol.SyncFile:
-		err = w.s.sync(w.l.file)
+		err = w.s.sync(w.l.file.Sync)
 	case protocol.SyncLater:
 		w.s.lazy.soon(w.b.r.id)
 	case protocol.Enter:
 		w.ref, err = w.s.journal.commit(&journalEntry{
-			rollout: w.b.r.id, file: w.id, offset: w.old, lines: len(w.b.entries), data: w.data,
+			name: nameOf(w.b.r.id, partRecords), file: w.id, offset: w.old, lines: len(w.b.entries), data: w.data,
 		})
 	case protocol.SyncFolder:
 		err = w.s.dir.wait()
@@ -139,14 +139,14 @@ func (w *writing) acknowledge(p protocol.Batch) {
 func (w *writing) leave(p protocol.Batch) {
 	if w.ref != nil {
 		if p.Do == protocol.Acknowledge {
-			w.ref.applied(w.b.r.id)
+			w.ref.applied(nameOf(w.b.r.id, partRecords))
 		} else {
 			w.ref.forsaken()
 		}
 		w.ref = nil
 	}
 	if p.Doubt && w.s.journal != nil { // what earlier batches left to it is in the same file
-		w.s.journal.doubt(w.b.r.id)
+		w.s.journal.doubt(nameOf(w.b.r.id, partRecords))
 	}
 	if w.l == nil {
 		return
@@ -163,7 +163,8 @@ func (w *writing) leave(p protocol.Batch) {
 	}
 }
 
-func (s *Store) sync(f file) error {
+// sync makes a file durable, together with others and not with too many.
+func (s *Store) sync(f func() error) error {
 	select {
 	case s.syncs <- struct{}{}:
 	case <-s.quit.Done():
@@ -173,7 +174,7 @@ func (s *Store) sync(f file) error {
 	var began time.Time
 	err := s.convoy.do(func() error {
 		began = time.Now()
-		return f.Sync()
+		return f()
 	})
 	if s.o.Observe.Fsync != nil {
 		s.o.Observe.Fsync(time.Since(began))

@@ -59,6 +59,12 @@ type Event struct {
 // Begin is a batch of which nothing was done.
 func Begin(m Mode) Batch { return Batch{Do: Lock, Mode: m} }
 
+// Written is a batch that somebody else is writing: the file is locked, and what is written to it now is all that goes there. Its
+// lines are durable when LookName comes, which is that one's business, too.
+func Written(m Mode, known, sure bool) Batch {
+	return Batch{Do: Write, Mode: m, Known: known, Sure: sure}
+}
+
 // Ended reports whether there is nothing left to do.
 func (b Batch) Ended() bool { return b.Do >= Acknowledge }
 

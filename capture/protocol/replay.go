@@ -9,7 +9,8 @@ const (
 	Search                      // the file for its calls at other places
 	InPlace                     // the end: write it where it belongs
 	Append                      // the end: line by line, see Line
-	Skip                        // the end: it is about another file
+	Skip                        // the end: it is about another file, or nobody was promised it
+	Blank                       // the end: write spaces where it belongs
 )
 
 // Restore is what has to be known of an entry in a replay.
@@ -23,10 +24,13 @@ type Finding struct {
 	Same bool // Identify
 
 	// Compare.
-	Whole bool // all of it is there, and is found there
-	Fits  bool // it can be written there without touching a byte of anything else, and would be found
+	Whole     bool // all of it is there, and is found there
+	Fits      bool // it can be written there without touching a byte of anything else, and would be found
+	Withdrawn bool // it was being overwritten, or has been, because what it said is over
 
 	Elsewhere bool // Search: one of its calls is somewhere else in the file
+
+	Closed bool // Compare and Search: the file takes no lines any more, so what has lost its place was acknowledged to nobody
 }
 
 // Next is the entry behind its step. What is there is written, too: a sync of it may have failed, for a process that has died
@@ -42,18 +46,28 @@ func (r Restore) Next(f Finding) Restore {
 		switch {
 		case f.Whole:
 			r.Do = InPlace
+		case f.Withdrawn:
+			r.Do = Blank
 		case f.Fits:
 			r.Do = Search
 		default:
-			r.Do = Append
+			r.Do = displaced(f)
 		}
 	case Search:
 		r.Do = InPlace
 		if f.Elsewhere {
-			r.Do = Append
+			r.Do = displaced(f)
 		}
 	}
 	return r
+}
+
+// displaced is what is done with an entry that cannot be written where it belongs.
+func displaced(f Finding) RestoreStep {
+	if f.Closed {
+		return Skip
+	}
+	return Append
 }
 
 // LineStep is what is done with a line of an entry that has lost its place.

@@ -316,7 +316,7 @@ func (e *explorer) restoreNext(w *world, r int, live bool) bool {
 // about reports whether an entry is one of a rollout.
 func (e entry) about(r int) bool { return e.mask != 0 && (e.mask&4 != 0) == (r == 1) }
 
-// compare is rolloutReplay.compare.
+// compare is fileReplay.compare.
 func (c *content) compare(l entry) (whole, fits bool) {
 	at := int(l.place)
 	if c.size() < at {
@@ -344,7 +344,7 @@ func (c *content) compare(l entry) (whole, fits bool) {
 	return whole && begins, begins
 }
 
-// elsewhere is rolloutReplay.elsewhere.
+// elsewhere is fileReplay.elsewhere.
 func (c *content) elsewhere(l entry) bool {
 	for i := range c {
 		if i >= int(l.place) && i < int(l.place)+l.n() || !c.found(i) {

@@ -22,8 +22,8 @@ const (
 )
 
 const (
-	// journalFrom is how many records have to be on their way for the journal to be used. Fewer are synced in their own files:
-	// a lone record would pay for a segment and for its file.
+	// journalFrom is how many records, and batches of token files, have to be on their way for the journal to be used. Fewer are
+	// synced in their own files: a lone record would pay for a segment and for its file.
 	journalFrom = 4
 	// journalTo is how many bytes of a batch it takes for writing them twice to cost more than a sync that is shared with nobody.
 	journalTo = 128 << 10
@@ -42,11 +42,11 @@ func Replay(ctx context.Context, dir string, report func(ReplayEvent)) error {
 	return replayJournals(ctx, dir, report)
 }
 
-// crowded reports whether so many records are on their way that the journal is cheaper than a sync of each file.
+// crowded reports whether so much is on its way that the journal is cheaper than a sync of each file.
 func (s *Store) crowded() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.records >= journalFrom
+	return s.records+s.securing >= journalFrom
 }
 
 // openJournal replays what dead writers left and prepares our own.

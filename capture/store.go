@@ -125,6 +125,7 @@ type Store struct {
 	rollouts rolloutSet
 	pending  int64 // bytes that are queued or being written
 	records  int   // records that are queued or being written
+	securing int   // token files that are being made durable
 	trouble  error
 	probing  *probe // the one that runs, nil when none does
 }

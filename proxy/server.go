@@ -81,7 +81,7 @@ func Open(cfg Config, deps Deps) (*Server, error) {
 		}
 		s.store = store
 		m.StoreFree(store.FreeBytes)
-		if s.tokens, err = newTraining(&cfg, deps.Log); err != nil {
+		if s.tokens, err = newTraining(&cfg, store, deps.Log); err != nil {
 			s.Close()
 			return nil, fmt.Errorf("%w: %w", ErrStore, err)
 		}
@@ -267,7 +267,7 @@ func observeStore(m *metrics.Metrics, log *zap.Logger) capture.Observe {
 		},
 		Replay: func(e capture.ReplayEvent) {
 			log.Warn("the journal of a dead writer", zap.String("what", string(e.Kind)), zap.String("segment", e.Segment),
-				zap.String("rollout", e.Rollout), zap.Int("lines", e.Lines), zap.Int64("bytes", e.Bytes), zap.Error(e.Err))
+				zap.String("rollout", e.Rollout), zap.String("file", e.File), zap.Int("lines", e.Lines), zap.Int64("bytes", e.Bytes), zap.Error(e.Err))
 		},
 		Trouble: func(rollout string, err error) {
 			log.Error("the store failed", zap.String("rollout", rollout), zap.Error(err))

@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"rolltap/capture"
 	"rolltap/capture/training"
 	"rolltap/internal/jsonx"
 	"rolltap/rewrite"
@@ -412,17 +413,34 @@ func (x *exchange) sawAside(status int) {
 	x.h.markTokens(ctx, x.route.Rollout, "", "unseen_request")
 }
 
-// newTraining opens the token files of the store.
-func newTraining(cfg *Config, log *zap.Logger) (*training.Store, error) {
+// newTraining opens the token files of the store. They become durable as its records do.
+func newTraining(cfg *Config, store *capture.Store, log *zap.Logger) (*training.Store, error) {
 	if cfg.TokenCapture != tokenCaptureAuto && cfg.TokenCapture != tokenCaptureAlways {
 		return nil, nil
 	}
 	return training.Open(training.Options{
-		Dir: cfg.Store, Mode: fs.FileMode(cfg.StoreMode),
+		Dir: cfg.Store, Mode: fs.FileMode(cfg.StoreMode), Secure: secureIn(store),
 		Observe: training.Observe{
 			Trouble: func(rollout string, err error) {
 				log.Error("token files", zap.String("rollout", rollout), zap.Error(err))
 			},
 		},
 	})
+}
+
+// secureIn lets what is appended to token files rest on what records rest on.
+func secureIn(store *capture.Store) training.Secure {
+	return func(appended []training.Appended) error {
+		files := make([]capture.Appended, len(appended))
+		for i, a := range appended {
+			part := capture.PartTokens
+			if a.Intents {
+				part = capture.PartIntents
+			}
+			files[i] = capture.Appended{
+				Rollout: a.Rollout, Part: part, File: a.File, Offset: a.Offset, Data: a.Data, Lines: a.Lines, New: a.New, Sync: a.Sync,
+			}
+		}
+		return store.Secure(files)
+	}
 }

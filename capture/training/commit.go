@@ -110,6 +110,7 @@ type writing struct {
 	done  []Appended
 	files []*handle // of done
 	bytes int64
+	left  int64 // size of the file of intents behind it
 }
 
 // all returns nil when everything is durable in the files that the paths name.
@@ -154,26 +155,31 @@ func (w *writing) all(intents, entries []*op) error {
 		}
 	}
 	if len(intents) > 0 {
-		r.known[1] = r.intents.id
+		r.known[1], r.left = r.intents.id, w.left
 	}
 	if len(entries) > 0 {
 		r.known[0] = r.data.id
 		r.unsure = false // New said so to Secure
+		r.rests = w.t.s.o.Secure != nil
 	}
 	return nil
 }
 
 // begin says what is about to be appended to h.
-func (w *writing) begin(h *handle, at int64, lines int, fresh bool) *Appended {
+func (w *writing) begin(h *handle, at int64, lines int, intents, fresh bool) *Appended {
+	a := w.t.r.appended(h, intents, fresh)
+	a.Offset, a.Lines = at, lines
 	w.files = append(w.files, h)
-	w.done = append(w.done, Appended{
-		Rollout: w.t.r.id, File: h, Path: h.Name(), Offset: at, Lines: lines, New: fresh || !h.sure, Sync: h.Sync,
-	})
+	w.done = append(w.done, a)
 	return &w.done[len(w.done)-1]
 }
 
 func (w *writing) intents(ops []*op) error {
-	h := w.t.r.intents
+	h, r := w.t.r.intents, w.t.r
+	size, err := h.size()
+	if err != nil {
+		return err
+	}
 	at, err := w.t.tail(h)
 	if err != nil {
 		return err
@@ -182,8 +188,10 @@ func (w *writing) intents(ops []*op) error {
 	for _, o := range ops {
 		buf = append(append(buf, o.intent...), '\n')
 	}
-	a := w.begin(h, at, len(ops), w.t.r.known[1] != h.id)
+	// What others have appended since may not be durable, and what was cut off may be there again.
+	a := w.begin(h, at, len(ops), true, r.known[1] != h.id || size != r.left)
 	a.Data = buf
+	w.left = at + int64(len(buf))
 	w.bytes += int64(len(buf))
 	_, err = h.WriteAt(buf, at)
 	return err
@@ -192,7 +200,7 @@ func (w *writing) intents(ops []*op) error {
 // entries writes lines, all small ones that follow each other in one write.
 func (w *writing) entries(ops []*op) error {
 	r := w.t.r
-	a := w.begin(r.data, r.st.indexed, len(ops), r.known[0] != r.data.id || r.unsure)
+	a := w.begin(r.data, r.st.indexed, len(ops), false, r.known[0] != r.data.id || r.unsure)
 	at, size := a.Offset, int64(0)
 	for _, o := range ops {
 		size += o.line.size + 1
@@ -237,11 +245,13 @@ func (w *writing) entries(ops []*op) error {
 }
 
 // undo cuts off what was written, as far as the files let us, and makes the next batch begin with what it finds. What cannot
-// be cut off is there without having been acknowledged: an entry is whole and true, or torn, and an intent masks.
+// be cut off is there without having been acknowledged: an entry is whole and true, or torn, and an intent masks. What is written in its place
+// is New: it must not rest on anything but the file, which may have the one or the other there.
 func (w *writing) undo() {
 	for i, h := range w.files {
 		h.Truncate(w.done[i].Offset)
 	}
 	w.t.s.lineage.forget(w.t.r.id)
 	w.t.r.forget()
+	w.t.r.known = [2]fileID{}
 }

@@ -81,7 +81,11 @@ func (t *turn) freeze() (*Snapshot, error) {
 	if err := t.r.st.over(false); err != nil {
 		return nil, err
 	}
-	if err := t.settle(); err != nil {
+	intents, _, err := t.openIntents()
+	if err != nil {
+		return nil, err
+	}
+	if err := t.vouch(intents); err != nil {
 		return nil, err
 	}
 	st := t.r.st

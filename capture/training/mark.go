@@ -29,7 +29,7 @@ func (s *Store) Mark(ctx context.Context, rollout, callID, reason string) error 
 
 // markState makes the state durably incomplete.
 func (t *turn) markState(callID, reason string) error {
-	if t.settle() != nil || t.r.st == nil {
+	if t.r.st == nil || t.vouch(nil) != nil {
 		// Nothing that may be lost is vouched for: the state as it is on the disk is enough for a mark.
 		if err := t.loadState(); err != nil {
 			return err

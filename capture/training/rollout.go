@@ -38,18 +38,20 @@ type rollout struct {
 	indexed  bool // st is what the file of entries says, too
 	dataID   fileID
 	dataSure bool
-	unsure   bool    // it has lines that we did not make durable
+	unsure   bool    // it has lines that we did not make durable, or others may be where some were cut off
+	rests    bool    // it has lines that may be durable by Options.Secure alone, and not in their file
 	behind   int64   // bytes of entries that the state file lacks
 	counted  int     // calls that Store.calls counts for it
 	data     *handle // nil when not open
 	intents  *handle
 	known    [2]fileID // the files whose names are durable
+	left     int64     // size of the file of intents as we left it
 	free     time.Time // until then the lock is left to others
 }
 
 // forget makes the next operation read everything again.
 func (r *rollout) forget() {
-	r.loaded, r.indexed, r.unsure, r.st, r.behind = false, false, false, nil, 0
+	r.loaded, r.indexed, r.unsure, r.rests, r.st, r.behind = false, false, false, false, nil, 0
 	r.closeHandles()
 }
 

@@ -11,12 +11,13 @@ import (
 // Appended is what was just written behind the end of a file whose rollout's lock is held.
 type Appended struct {
 	Rollout string
+	Intents bool         // it is the file of intents, else that of entries
 	File    syscall.Conn // a descriptor of the file; it is valid until Secure returns
 	Path    string
 	Offset  int64  // where it begins
-	Data    []byte // nil when it was more than one write; valid until Secure returns
+	Data    []byte // nil when it was more than one write, or when the file itself has to be durable; valid until Secure returns
 	Lines   int
-	// New: the file's name, and what came before Offset, may not be durable yet.
+	// New: the file's name, and what came before Offset, may not have been made durable by this store's Secure.
 	New bool
 	// Sync makes all of the file's content durable. It is called at most once.
 	Sync func() error
@@ -24,8 +25,12 @@ type Appended struct {
 
 // Secure makes everything durable that was appended in one batch: one or two files of one rollout. nil promises that all of it would
 // survive a power cut, the names of new files included; after an error nothing of it is acknowledged, it is cut off again,
-// and the files are opened anew for the next batch. It is called with the lock of the one rollout held, from any number of
+// and the files are opened anew for the next batch, which is New. It is called with the lock of the one rollout held, from any number of
 // goroutines, and what it waits for keeps no other rollout waiting.
+//
+// It may rest on something else than the file, a journal, from which lost bytes are written once more before anybody reads the store after a
+// power cut. Before bytes of a file are indexed by a state that others read, Secure is asked without Data, and then it is the file that has
+// to be durable.
 //
 // A withdrawn intent is blanked where it stands, without a call of Secure. Whoever writes appended bytes once more after a
 // power cut may bring it back; then the rollout is masked needlessly and never wrongly.
@@ -46,13 +51,19 @@ func (s *Store) syncFiles(ws []Appended) error {
 }
 
 func (s *Store) syncOne(w Appended) error {
-	if !w.New {
-		return datasync(w.File)
-	}
-	if err := w.Sync(); err != nil {
+	if err := w.Sync(); err != nil || !w.New {
 		return err
 	}
 	return s.dir.wait()
+}
+
+// appended says of h what Secure has to know, but for what was written.
+func (r *rollout) appended(h *handle, intents, fresh bool) Appended {
+	a := Appended{Rollout: r.id, Intents: intents, File: h, Path: h.Name(), New: fresh || !h.sure, Sync: h.Sync}
+	if !a.New {
+		a.Sync = func() error { return datasync(h) }
+	}
+	return a
 }
 
 // runSecure calls Secure, not too often at the same time.

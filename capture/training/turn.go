@@ -175,6 +175,7 @@ func (t *turn) recover(size int64) error {
 				return err
 			}
 			end = d.Offset
+			t.r.unsure = true
 			t.healed()
 			break
 		}
@@ -234,22 +235,45 @@ func (t *turn) healed() {
 	}
 }
 
-// settle makes recovered entries durable, before anything is said that rests on them, a state that has indexed them included: behind a power cut
-// it would be ahead of its file. After an error everything has been forgotten.
+// settle makes recovered entries durable, before anything is said that rests on them. After an error everything has been forgotten.
 func (t *turn) settle() error {
-	if !t.r.unsure || t.r.data == nil {
+	if !t.r.unsure {
 		return nil
 	}
-	h := t.r.data
-	err := t.s.runSecure([]Appended{{
-		Rollout: t.r.id, File: h, Path: h.Name(), Offset: t.r.st.indexed, New: true, Sync: h.Sync,
-	}})
-	if err != nil {
-		t.r.forget()
+	return t.vouch(nil)
+}
+
+// vouch makes the file of entries durable, whatever they rest on, before a state has indexed them: behind a power cut it would be ahead of its
+// file. intents is made durable, too, unless it is nil. After an error everything has been forgotten.
+func (t *turn) vouch(intents *handle) error {
+	r := t.r
+	var ws []Appended
+	if r.unsure || r.rests {
+		if _, err := reuse(t.s.fs, &r.data, dataPath(t.s.o.Dir, r.id), false); err != nil {
+			r.forget()
+			return err
+		}
+		if r.data == nil || r.data.id != r.dataID { // what we know is of a file that has gone
+			r.forget()
+			return fmt.Errorf("%s: %w", dataPath(t.s.o.Dir, r.id), errMoved)
+		}
+		a := r.appended(r.data, false, r.unsure || r.known[0] != r.data.id)
+		a.Offset = r.st.indexed
+		ws = append(ws, a)
+	}
+	if intents != nil && t.s.o.Secure != nil {
+		ws = append(ws, r.appended(intents, true, r.known[1] != intents.id))
+	}
+	if len(ws) == 0 {
+		return nil
+	}
+	if err := t.s.runSecure(ws); err != nil {
+		r.forget()
 		return err
 	}
-	t.r.unsure = false
-	t.r.known[0] = h.id
+	if r.unsure || r.rests {
+		r.unsure, r.rests, r.known[0] = false, false, r.data.id
+	}
 	return nil
 }
 
@@ -280,7 +304,7 @@ func (t *turn) writeLazy() error {
 	if err := t.index(); err != nil {
 		return err
 	}
-	if err := t.settle(); err != nil {
+	if err := t.vouch(nil); err != nil {
 		return err
 	}
 	return t.writeState(false)

@@ -205,7 +205,7 @@ func TestObserve(t *testing.T) {
 	if !slices.Equal(told, want) {
 		t.Errorf("told\n%q, want\n%q", told, want)
 	}
-	if waits != 9 || syncs != 4 { // three batches, and the mark's, whose state has indexed what was cut
+	if waits != 9 || syncs != 4 { // three batches, and what was cut off
 		t.Errorf("%d waits, %d syncs", waits, syncs)
 	}
 }

@@ -38,7 +38,7 @@ type rollout struct {
 	indexed  bool // st is what the file of entries says, too
 	dataID   fileID
 	dataSure bool
-	unsure   bool    // it has lines that we did not make durable, or others may be where some were cut off
+	unsure   bool    // it has lines that we did not make durable
 	rests    bool    // it has lines that may be durable by Options.Secure alone, and not in their file
 	behind   int64   // bytes of entries that the state file lacks
 	counted  int     // calls that Store.calls counts for it

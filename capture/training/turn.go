@@ -171,12 +171,10 @@ func (t *turn) recover(size int64) error {
 			break
 		}
 		if d := (*Damage)(nil); errors.As(err, &d) && d.Torn {
-			if err := f.Truncate(d.Offset); err != nil {
+			if err := t.cutOff(f, false, d.Offset); err != nil {
 				return err
 			}
 			end = d.Offset
-			t.r.unsure = true
-			t.healed()
 			break
 		}
 		if err == nil && v.Rollout != t.r.id {
@@ -198,6 +196,19 @@ func (t *turn) recover(size int64) error {
 		end++
 	}
 	return t.adopt(found, end)
+}
+
+// cutOff takes a torn tail away, durably: what is written in its place, by whomever, may rest on a journal, and must not find it there again.
+func (t *turn) cutOff(h *handle, intents bool, at int64) error {
+	if err := h.Truncate(at); err != nil {
+		return err
+	}
+	t.healed()
+	err := t.s.runSecure([]Appended{t.r.appended(h, intents, true)})
+	if err != nil {
+		t.r.closeHandles()
+	}
+	return err
 }
 
 // adopt takes recovered entries into the index.
@@ -346,8 +357,7 @@ func (t *turn) tail(h *handle) (int64, error) {
 			if at == size {
 				return size, nil
 			}
-			t.healed()
-			return at, h.Truncate(at)
+			return at, t.cutOff(h, h == t.r.intents, at)
 		}
 		end -= n
 	}

@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"net/http"
 	"strconv"
@@ -30,6 +31,37 @@ const (
 
 // maxTokenBytes bounds what is held of the token ids and log probabilities of one answer: those of a prompt of some ten million tokens.
 const maxTokenBytes = 128 << 20
+
+// longValue is a value of an answer in a file without a name. It is not released where a store may still read it: the file goes with it.
+type longValue struct{ c *capture.Copy }
+
+func (l longValue) Copy(w io.Writer) error {
+	r := l.c.NewReader()
+	defer r.Close()
+	_, err := io.Copy(w, r)
+	return err
+}
+
+func (l longValue) Release() { l.c.Release() }
+
+// spoolLong is the tokens.Spool. It holds nothing of the budget for copies, which is why it need not be released.
+func spoolLong(raw []byte) (tokens.Spooled, error) {
+	c := capture.NewCopy(capture.CopyOptions{Memory: 1, Max: maxTokenBytes, Budget: capture.NewBudget(0)})
+	c.Write(raw)
+	if c.Truncated() {
+		c.Release()
+		return nil, errors.New("a long value could not be spooled")
+	}
+	return longValue{c}, nil
+}
+
+// copyFrom is nil when there is nothing.
+func copyFrom(s tokens.Spooled) func(io.Writer) error {
+	if s == nil {
+		return nil
+	}
+	return s.Copy
+}
 
 // taught is what an exchange under token capture keeps of it: the upstream is asked for token ids and log probabilities, they are taken out
 // of its answer before the client sees it, and are made durable together with the record.
@@ -72,6 +104,7 @@ func (x *exchange) askTokens(sent []byte) ([]byte, bool) {
 		return nil, false
 	}
 	t.collector = tokens.NewCollector(maxTokenBytes, wish)
+	t.collector.SpoolLong(spoolLong)
 	t.hider = tokens.NewHider(wish, t.collector)
 	t.sampling = tokens.AppendSampling(nil, sent)
 	if x.plan == rewrite.PassThrough {
@@ -209,8 +242,8 @@ func (x *exchange) entry() (*training.Entry, error) {
 	e := &training.Entry{
 		Rollout: x.route.Rollout, CallID: x.callID, Model: x.summary.Model, CreatedAt: float64(x.start.Add(x.endAt).UnixMicro()) / 1e6,
 		PromptTokenIDs: t.found.Prompt, GenerationTokenIDs: t.found.Generated, GenerationLogProbs: t.found.Logprobs, RoutedExperts: t.found.Experts,
-		TokenItem: training.NoItem,
-		Parent:    training.Resolution(t.parent.Resolution), ParentCallID: t.parent.Parent.CallID, ParentReason: t.parent.Reason,
+		RoutedExpertsFrom: copyFrom(t.found.LongExperts), TokenItem: training.NoItem,
+		Parent: training.Resolution(t.parent.Resolution), ParentCallID: t.parent.Parent.CallID, ParentReason: t.parent.Reason,
 		Rolltap: x.appendTokenFacts(nil),
 	}
 	if err := e.Stamp(); err != nil {
@@ -283,6 +316,9 @@ func (x *exchange) keepTokens(ctx context.Context, e *training.Entry) <-chan boo
 	}
 	go func() {
 		err := x.h.training.Put(ctx, e)
+		if long := t.found.LongExperts; long != nil && ctx.Err() == nil { // else the store may still read it
+			long.Release()
+		}
 		if err != nil {
 			x.h.log.Error("the tokens of a call are lost", zap.String("rollout", e.Rollout), zap.String("call_id", e.CallID), zap.Error(err))
 			if !errors.Is(err, training.ErrConflict) { // which has marked it

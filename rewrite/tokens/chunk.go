@@ -12,7 +12,6 @@ type chunk struct {
 	id, model       []byte
 	usage           []byte
 	failed          bool // there is an error in it
-	promptLogprobs  []byte
 	versions        []byte
 	prompt          list // of the top level, or of the choice
 	listed          bool // choices is a list
@@ -33,7 +32,7 @@ type chunk struct {
 
 func (c *chunk) reset() {
 	c.edits = c.edits[:0]
-	c.id, c.model, c.usage, c.promptLogprobs, c.versions, c.finish, c.experts = nil, nil, nil, nil, nil, nil, nil
+	c.id, c.model, c.usage, c.versions, c.finish, c.experts = nil, nil, nil, nil, nil, nil
 	c.failed, c.listed, c.beside, c.other = false, false, false, false
 	c.choices, c.silent = 0, 0
 	c.prompt.reset()
@@ -71,8 +70,7 @@ func (c *chunk) read(p []byte) bool {
 		case "error":
 			c.failed = m.told() != nil || c.failed
 		case "prompt_logprobs":
-			c.promptLogprobs = m.told()
-			c.beside = c.beside || c.promptLogprobs != nil
+			c.beside = m.told() != nil || c.beside
 		case "weight_versions":
 			c.versions = m.told()
 		case "meta_info":

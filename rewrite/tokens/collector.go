@@ -2,6 +2,7 @@ package tokens
 
 import (
 	"bytes"
+	"io"
 
 	"rolltap/internal/jsonx"
 	"rolltap/rewrite/canon"
@@ -18,9 +19,11 @@ type Collector struct {
 	bundle                             struct{ prompt, generated, logprobs sequence }
 	unnamed                            bool // an entry of logprobs is not written token_id:N
 
-	usage                       canon.Usage
-	id, model, finish           []byte
-	versions, experts, promptLP []byte
+	usage             canon.Usage
+	id, model, finish []byte
+	versions, experts []byte
+	spool             Spool   // nil: everything stays in memory
+	long              Spooled // routed_experts in place of experts
 
 	done                                bool // the dialect's end was there, or the answer came whole
 	tooLarge, unreadable, failed        bool
@@ -32,6 +35,21 @@ type Collector struct {
 func NewCollector(limit int64, w Wish) *Collector {
 	return &Collector{wish: w, limit: limit, usage: canon.NoUsage()}
 }
+
+// Spool takes a long value that is only passed on out of memory: a JSON string without escapes. An error means that it cannot.
+type Spool func(raw []byte) (Spooled, error)
+
+// Spooled is a value that a Spool took. Release is called at most once.
+type Spooled interface {
+	Copy(w io.Writer) error // writes it; any number of times
+	Release()
+}
+
+// longFrom is how long a value is that is spooled.
+const longFrom = 1 << 20
+
+// SpoolLong makes the Collector hand long values of routed_experts to s. It is called before the first event.
+func (c *Collector) SpoolLong(s Spool) { c.spool = s }
 
 // Event takes the data of one event of a stream, which is free afterwards.
 func (c *Collector) Event(data []byte) {
@@ -109,15 +127,14 @@ func (c *Collector) take(k *chunk, copied bool) {
 	if k.prompt.seen {
 		c.once(&c.prompt, &k.prompt)
 	}
-	if !k.carrier && k.experts == nil && k.versions == nil && k.promptLogprobs == nil {
+	if !k.carrier && k.experts == nil && k.versions == nil {
 		return
 	}
 	c.once(&c.bundle.prompt, &k.bundle.prompt)
 	c.once(&c.bundle.generated, &k.bundle.generated)
 	c.once(&c.bundle.logprobs, &k.bundle.logprobs)
 	c.keep(&c.versions, k.versions, copied)
-	c.keep(&c.experts, k.experts, copied)
-	c.keep(&c.promptLP, k.promptLogprobs, copied)
+	c.keepExperts(k.experts, copied)
 }
 
 func count(raw []byte, before int64) int64 {
@@ -175,6 +192,29 @@ func (c *Collector) keep(to *[]byte, raw []byte, copied bool) {
 	}
 }
 
+// keepExperts keeps the last routed_experts that was told, out of memory when that is long.
+func (c *Collector) keepExperts(raw []byte, copied bool) {
+	if c.spool == nil || len(raw) < longFrom || c.tooLarge || raw[0] != '"' || bytes.IndexByte(raw, '\\') >= 0 {
+		c.keep(&c.experts, raw, copied)
+		return
+	}
+	c.release()
+	long, err := c.spool(raw)
+	if err != nil {
+		c.tooLarge = true // for what there is
+		c.forget()
+		return
+	}
+	c.long, c.experts = long, nil
+}
+
+func (c *Collector) release() {
+	if c.long != nil {
+		c.long.Release()
+		c.long = nil
+	}
+}
+
 // account counts what is kept, and forgets all when it is too much.
 func (c *Collector) account(grown int) {
 	if c.size += int64(grown); c.size > c.limit {
@@ -189,5 +229,6 @@ func (c *Collector) forget() {
 	c.size = 0
 	c.prompt, c.generated, c.logprobs, c.named = none, none, none, none
 	c.bundle.prompt, c.bundle.generated, c.bundle.logprobs = none, none, none
-	c.versions, c.experts, c.promptLP = nil, nil, nil
+	c.versions, c.experts = nil, nil
+	c.release()
 }

@@ -49,7 +49,7 @@ func (c *chunk) remember(m *members) {
 		return
 	}
 	h.text = h.text[:0]
-	if m.i > 1<<10 || string(m.p[m.from+1:m.from+8]) != "choices" || len(c.edits) > 0 || c.usage != nil || c.failed || c.promptLogprobs != nil || c.versions != nil || c.beside || c.prompt.seen || c.listed {
+	if m.i > 1<<10 || string(m.p[m.from+1:m.from+8]) != "choices" || len(c.edits) > 0 || c.usage != nil || c.failed || c.versions != nil || c.beside || c.prompt.seen || c.listed {
 		return
 	}
 	h.text = append(h.text, m.p[:m.i]...)

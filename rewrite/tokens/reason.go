@@ -53,8 +53,8 @@ type Result struct {
 	// Raw JSON, nil when untold or null.
 	Model, ResponseID, Finish []byte
 	WeightVersions            []byte
-	Experts                   []byte // routed_experts
-	PromptLogprobs            []byte
+	Experts                   []byte  // routed_experts
+	LongExperts               Spooled // the same where it was spooled, the caller's to release; nil otherwise
 
 	Source Source
 	// NeedsPrompt says that everything is there but the prompt's ids, which the engine's tokenizer has to tell: see TokenizeRequest and

@@ -272,8 +272,4 @@ func TestNames(t *testing.T) {
 	if string(got.Model) != `"rolltap-test"` || !strings.HasPrefix(string(got.ResponseID), `"chatcmpl-`) || string(got.Finish) != `"stop"` {
 		t.Errorf("%s %s %s", got.Model, got.ResponseID, got.Finish)
 	}
-	got = recordings(t)["chat-unary-prompt-logprobs"].collect(t)
-	if !bytes.HasPrefix(got.PromptLogprobs, []byte("[null,{")) {
-		t.Errorf("prompt_logprobs: %.20s", got.PromptLogprobs)
-	}
 }

@@ -11,7 +11,7 @@ func (c *Collector) Result() Result {
 	r := Result{
 		Completion: c.usage.Completion, PromptTokens: c.usage.Prompt,
 		Model: c.model, ResponseID: c.id, Finish: c.finish,
-		WeightVersions: c.versions, Experts: c.experts, PromptLogprobs: c.promptLP,
+		WeightVersions: c.versions, Experts: c.experts, LongExperts: c.long,
 	}
 	prompt, generated, logprobs := &c.prompt, &c.generated, &c.logprobs
 	switch {

@@ -108,13 +108,14 @@ type cutChild struct {
 	out chan []byte
 }
 
-func startCutChild(t *testing.T, dir string) *cutChild {
+func startCutChild(t *testing.T, dir string, test ...string) *cutChild {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cutChild{cmd: exec.Command(self, "-test.run=^TestPowerCutChild$"), out: make(chan []byte, 1)}
+	test = append(test, "TestPowerCutChild")
+	c := &cutChild{cmd: exec.Command(self, "-test.run=^"+test[0]+"$"), out: make(chan []byte, 1)}
 	c.cmd.Env = append(os.Environ(), "CAPTURE_POWERCUT_CHILD="+dir)
 	c.cmd.Stderr = os.Stderr
 	out, err := c.cmd.StdoutPipe()

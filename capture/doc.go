@@ -15,13 +15,14 @@
 //	<id>.capture.damaged     lines that Repair moved out of the data file, as they were
 //	<id>.capture.sealed      no further call belongs to the rollout; readers ask only whether it exists
 //
-// Beside them lie the token files of package training. .open is held open by every process that has calls in flight: a locked byte stands
+// Beside them lie the token files of package training, for which it does no more than Secure and Replay say. .open is held open by every process that has calls in flight: a locked byte stands
 // for a rollout, and a file that nobody locks means nothing.
 //
 // Under DurabilityJournal there is one folder more while there is load. A store at rest, or closed, has none of it:
 //
 //	.journal/<writer>/lock          its flock is held by the process that writes this journal, as long as there are segments
-//	.journal/<writer>/NNNNNNNN.seg  entries: lines with the file and the offset where they belong; segment.go shows the bytes
+//	.journal/<writer>/NNNNNNNN.seg  entries: lines of records, tokens or intents with the file and the offset where they belong;
+//	                                segment.go shows the bytes
 //	.journal/damaged-…              a segment that a replay could not read to its end, kept for people to look at
 //
 // Files are 0640, folders 0750, or what Options.Mode makes of that, whatever the umask. Ids are what ValidID accepts. Nothing
@@ -75,8 +76,8 @@
 // waits for that sync, which comes within about a second, one for all batches of that time.
 //
 // Under DurabilityJournal the batch may instead become one entry of the journal of this process. Entries of all rollouts that
-// wait at the same time are written and synced together, by one fdatasync. That is done when at least four records are on
-// their way and this store has synced the file before, so that its inode and its name are durable. A new file, a lone record,
+// wait at the same time are written and synced together, by one fdatasync. That is done when at least four records and token files
+// are on their way and this store has synced the file before, so that its inode and its name are durable. A new file, a lone record,
 // a batch of 128 KiB or more, and every file where the system does not tell when it was made, is synced itself.
 //
 // The line stands in the rollout's file in either case before anybody is told, so readers beside a running store need no
@@ -90,6 +91,12 @@
 // A file that is another one, because it was cleared, repaired or copied, gets nothing. Then the files are synced and the
 // journal is removed. A replay may be killed and run again; nothing is ever there twice. Open gives it a minute, and Repair
 // begins with one, since a file that it has replaced is another one.
+//
+// What package training appends to token files rests on the same: Secure makes an entry of it, or has the file synced, and the line stands in
+// the file before that. Under DurabilityAsync token files are synced, since an intent has to be durable before its call is sent. A replay takes the lock
+// of token files, cuts off a torn tail where it appends, leaves withdrawn intents withdrawn, and gives a frozen rollout only what its state
+// has indexed (restoretokens.go). Rollouts whose tokens rest on the journal of a living writer may be frozen by others: what their state has
+// indexed comes back into its place.
 //
 // # Lock protocol
 //

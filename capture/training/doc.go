@@ -56,11 +56,13 @@
 //	     ─▶ do the paths still name the files? ─▶ unlock ─▶ acknowledge the batch
 //
 // There are no timers: what comes while one batch is made durable is the next. Options.Secure may put the batch into a journal in place of
-// syncing its files. Locks are polled and never waited for in the kernel. Behind a batch that held its lock for long the next one leaves it to others for a moment.
+// syncing its files; then a replay of that journal comes before the next reader behind a power cut. An entry of it never stands behind, or in the
+// place of, bytes that nobody has made durable: what is appended behind others, and a torn tail that is cut off, has the file synced. Locks are polled and never waited for in the kernel. Behind a batch that held its lock for long the next one leaves it to others for a moment.
 //
 // The state is replaced by renaming a new one onto it, synced. It is written for freeze, mark, conflict and drop, before anybody is told. Beyond that it is only
 // an index, so that nobody has to read the whole file, and is written when it lacks more than Options.Lazy bytes of entries and its rollout has been idle for 30 s, is
-// forgotten, or the store is closed. It never has indexed what a power cut would take away. What it lacks is read from the file by whoever comes next, Gym included.
+// forgotten, or the store is closed. It never has indexed what a power cut would take away: before it is written the file of entries is
+// synced, whatever its lines rest on. What it lacks is read from the file by whoever comes next, Gym included.
 //
 // # Looking up
 //

@@ -32,12 +32,13 @@ const replayTime = 30 * time.Second
 func replay(ctx context.Context, c *Console, dir string) {
 	ctx, cancel := context.WithTimeoutCause(ctx, replayTime, fmt.Errorf("not done within %s", replayTime))
 	defer cancel()
-	var lines, rollouts, failed int64
+	var lines, failed int64
+	rollouts := map[string]bool{}
 	var first error
 	err := capture.Replay(ctx, dir, func(e capture.ReplayEvent) {
 		switch e.Kind {
 		case capture.ReplayRestored:
-			rollouts++
+			rollouts[e.Rollout] = true
 			lines += int64(e.Lines)
 		case capture.ReplayDamaged:
 			c.note(inertLine(fmt.Sprintf("journal %s is damaged and was kept aside: %v", e.Segment, e.Err)))
@@ -48,7 +49,7 @@ func replay(ctx context.Context, c *Console, dir string) {
 		}
 	})
 	if lines > 0 {
-		c.note(fmt.Sprintf("brought back from the journal: %s of %s", plural(lines, "line"), plural(rollouts, "rollout")))
+		c.note(fmt.Sprintf("brought back from the journal: %s of %s", plural(lines, "line"), plural(int64(len(rollouts)), "rollout")))
 	}
 	if err == nil {
 		return

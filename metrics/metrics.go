@@ -43,7 +43,7 @@ type Metrics struct {
 
 // Sizes of the pair table: every dialect word, and one more for "other".
 const (
-	nDialects  = 3 + 1
+	nDialects  = 4 + 1
 	nUpstreams = 4 + 1
 )
 

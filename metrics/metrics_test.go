@@ -181,7 +181,7 @@ func TestSeriesExistBeforeTheirFirstEvent(t *testing.T) {
 		"rolltap_requests_total":            0, // no pair was used yet
 		"rolltap_finish_total":              7,
 		"rolltap_losses_total":              4,
-		"rolltap_keepalives_total":          3,
+		"rolltap_keepalives_total":          4,
 		"rolltap_uncaptured_requests_total": 3,
 		"rolltap_capture_records_total":     3,
 	} {

@@ -7,7 +7,7 @@ const other = "other"
 
 // The closed lists of label values. Order is of no consequence outside.
 var (
-	dialectWords  = words{"chat", "messages", "responses"}
+	dialectWords  = words{"chat", "messages", "responses", "gemini"}
 	upstreamWords = words{"chat", "messages", "responses", "none"}
 	outcomeWords  = words{"ok", "client_gone", "upstream_cut", "upstream_error", "upstream_timeout", "refused", "aborted"}
 	// The upstream writes these, so "other" is an ordinary value here.

@@ -14,6 +14,7 @@ import (
 	"rolltap/internal/jsonx"
 	"rolltap/rewrite"
 	"rolltap/rewrite/canon"
+	"rolltap/rewrite/dialect"
 )
 
 // maxAside is the longest answer of the upstream to a question of ours.
@@ -74,6 +75,14 @@ func (x *exchange) countTokens() {
 	if !ok {
 		return
 	}
+	counter, ok := x.dialect.(dialect.Counter)
+	if !ok {
+		x.refuse(http.StatusNotImplemented, codeNotSupported, "this dialect has no count of tokens")
+		return
+	}
+	if jsonx.Valid(body) {
+		body = counter.CountedCall(body)
+	}
 	t := rewrite.NewTranslation(x.dialect, to, &x.h.cfg.Rewrite, x.translationCall(body))
 	sent, err := t.Request(body)
 	if err != nil {
@@ -98,7 +107,7 @@ func (x *exchange) countTokens() {
 			x.answerLocal(situationInvalid, http.StatusBadGateway, codeUpstreamInvalid, "the upstream's answer to /tokenize has no count")
 			return
 		}
-		x.relay(head, http.StatusOK, fmt.Appendf(nil, `{"input_tokens":%d}`, n))
+		x.relay(head, http.StatusOK, counter.AppendCount(nil, n))
 	}
 }
 

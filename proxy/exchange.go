@@ -235,6 +235,9 @@ func (x *exchange) rewrite(pr *httputil.ProxyRequest) {
 		u.Opaque = escaped // url would write these bytes in its own way; the upstream gets them as they were sent
 	}
 	u.RawQuery = x.in.URL.RawQuery // ReverseProxy has dropped what it could not parse
+	if x.translation != nil && x.dialect.Name() == canon.Gemini {
+		u.RawQuery = "" // it is to Google's servers: alt, key
+	}
 	pr.Out.Host = root.Host
 	if x.model() {
 		// Behind a switch to another protocol calls would pass that nobody records.

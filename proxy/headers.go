@@ -38,11 +38,13 @@ func (x *exchange) outHeaders(in, out http.Header) {
 	case x.h.upstreamKey != "":
 		out.Del("Authorization")
 		out.Del("X-Api-Key")
+		out.Del("X-Goog-Api-Key")
 		setCredential(out, x.upstreamDialect(), x.h.upstreamKey)
 	case x.h.tokens != nil:
 		ours := func(token string) bool { return isOneOf(x.tokens, token) }
 		dropValues(out, "Authorization", func(v string) bool { return ours(bearerToken(v)) })
 		dropValues(out, "X-Api-Key", ours)
+		dropValues(out, "X-Goog-Api-Key", ours)
 	}
 }
 
@@ -88,7 +90,8 @@ func bearerToken(authorization string) string {
 // presents reports whether the request presents a token of the list.
 func presents(h http.Header, tokens []string) bool {
 	bearer := isOneOf(tokens, bearerToken(h.Get("Authorization")))
-	return isOneOf(tokens, h.Get("X-Api-Key")) || bearer
+	google := isOneOf(tokens, h.Get("X-Goog-Api-Key"))
+	return isOneOf(tokens, h.Get("X-Api-Key")) || bearer || google
 }
 
 // isOneOf takes a time that does not tell how much of the token is right.

@@ -104,7 +104,7 @@ func (x *exchange) accept() bool {
 	}
 	if x.h.tokens != nil {
 		if x.tokens = x.h.tokens.get(); !presents(r.Header, x.tokens) {
-			x.reject(http.StatusUnauthorized, codeUnauthorized, "a bearer token of this proxy is needed, in Authorization or x-api-key")
+			x.reject(http.StatusUnauthorized, codeUnauthorized, "a bearer token of this proxy is needed, in Authorization, x-api-key or x-goog-api-key")
 			return false
 		}
 	}

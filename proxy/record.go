@@ -166,11 +166,11 @@ func (x *exchange) record() *capture.Record {
 // asked reads from the request which model was asked for, and whether for a stream.
 func (x *exchange) asked() (model string, stream bool) {
 	if x.request == nil || x.faulty || !x.request.IsObject() {
-		return "", false
+		return x.route.Target.Model, x.route.Target.Stream
 	}
 	stream = x.streamed // of a request that is too long to be looked into
 	x.h.whole(x.request, func(body []byte) {
-		model, stream = x.dialect.ReadRequest(bytes.TrimPrefix(body, []byte("\ufeff")))
+		model, stream = x.route.Asked(x.dialect, bytes.TrimPrefix(body, []byte("\ufeff")))
 	})
 	return model, stream
 }

@@ -250,7 +250,11 @@ func (x *exchange) entry() (*training.Entry, error) {
 		return nil, err
 	}
 	x.readAnswer(func(answer []byte) {
-		e.ResponseID, _ = jsonx.Text(jsonx.Get(answer, "id"))
+		id := jsonx.Get(answer, "id")
+		if id == nil {
+			id = jsonx.Get(answer, "responseId") // Gemini
+		}
+		e.ResponseID, _ = jsonx.Text(id)
 		var n int
 		if e.OutputItems, n = rewrite.AppendOutputItems(nil, answer, x.dialect.Name()); n > 0 {
 			e.TokenItem = n - 1

@@ -23,6 +23,7 @@ type object = map[string]any
 // talker is a client that holds a conversation with tools in one dialect.
 type talker struct {
 	dialect, path string
+	streamPath    string                                   // "": the body asks for a stream
 	ask           object                                   // what every request has, but the turns
 	turns         string                                   // the member with the turns
 	user          func(text string) any                    // a turn
@@ -66,6 +67,26 @@ func talkers() []talker {
 			},
 		},
 		{
+			dialect: "gemini", path: "/v1beta/models/" + demomodel.DefaultModel + ":generateContent", turns: "contents",
+			streamPath: "/v1beta/models/" + demomodel.DefaultModel + ":streamGenerateContent?alt=sse",
+			ask: object{"systemInstruction": object{"parts": []any{object{"text": "be brief"}}}, "generationConfig": object{"maxOutputTokens": 200, "thinkingConfig": object{"includeThoughts": true}},
+				"tools": []any{object{"functionDeclarations": []any{object{"name": "get_weather", "description": "look", "parametersJsonSchema": parameters}}}}},
+			user: func(text string) any { return object{"role": "user", "parts": []any{object{"text": text}}} },
+			said: func(r record) []any { return []any{r.at("candidates.0.content")} },
+			results: func(r record, text string) []any {
+				var parts []any
+				for _, p := range list(r.at("candidates.0.content.parts")) {
+					if c, ok := p.(object)["functionCall"].(object); ok {
+						parts = append(parts, object{"functionResponse": object{"id": c["id"], "name": c["name"], "response": object{"output": text}}})
+					}
+				}
+				if parts == nil {
+					return nil
+				}
+				return []any{object{"role": "user", "parts": parts}}
+			},
+		},
+		{
 			dialect: "responses", path: "/v1/responses", turns: "input",
 			ask: object{"model": demomodel.DefaultModel, "store": false, "instructions": "be brief",
 				"tools": []any{object{"type": "function", "name": "get_weather", "description": "look", "parameters": parameters}}},
@@ -81,6 +102,33 @@ func talkers() []talker {
 			},
 		},
 	}
+}
+
+// asks is where the talker asks, and what it adds to the body, for a stream or for no stream.
+func (k talker) asks(stream bool) (path string, more object) {
+	switch {
+	case k.streamPath == "":
+		return k.path, object{"stream": stream}
+	case stream:
+		return k.streamPath, nil
+	}
+	return k.path, nil
+}
+
+// idMember is what the id of an answer is called.
+func (k talker) idMember() string {
+	if k.dialect == "gemini" {
+		return "responseId"
+	}
+	return "id"
+}
+
+// cool is what a request has besides to be sampled at 0.5.
+func (k talker) cool() object {
+	if k.streamPath != "" {
+		return object{"generationConfig": object{"temperature": 0.5}}
+	}
+	return object{"temperature": 0.5}
 }
 
 // body is the request with these turns.

@@ -21,14 +21,15 @@ func TestTokens(t *testing.T) {
 	for _, k := range talkers() {
 		for _, stream := range []bool{false, true} {
 			t.Run(k.dialect+map[bool]string{true: "/stream", false: "/whole"}[stream], func(t *testing.T) {
-				ask := k.body(t, []any{k.user("Think: say something in unicode")}, object{"stream": stream})
+				path, more := k.asks(stream)
+				ask := k.body(t, []any{k.user("Think: say something in unicode")}, more)
 				r := start(t, model, taughtBy)
-				res, got, err := r.do("POST", trainingPrefix+k.path, ask, "X-Request-Id", "fixed")
+				res, got, err := r.do("POST", trainingPrefix+path, ask, "X-Request-Id", "fixed")
 				if err != nil || res.StatusCode != http.StatusOK {
 					t.Fatalf("%v, %v: %s", err, res, got)
 				}
 				plain := start(t, model, taughtBy)
-				_, want, err := plain.do("POST", "/ng-rollout/r"+k.path, ask, "X-Request-Id", "fixed")
+				_, want, err := plain.do("POST", "/ng-rollout/r"+path, ask, "X-Request-Id", "fixed")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -53,7 +54,7 @@ func TestTokens(t *testing.T) {
 				same(t, "log probabilities", e.logprobs, logprobs)
 				rec.expect(t, "model_call_id", e.CallID, "rolltap.tokens.result", "ok", "rolltap.tokens.source", "inline", "rolltap.tokens.parent", "root",
 					"rolltap.tokens.prompt", len(prompt), "rolltap.tokens.generated", len(generation), "rolltap.tokens.logprobs_mode", "unknown",
-					"rolltap.usage.prompt_tokens", len(prompt), "rolltap.usage.completion_tokens", len(generation), "response.id", e.ResponseID)
+					"rolltap.usage.prompt_tokens", len(prompt), "rolltap.usage.completion_tokens", len(generation), "response."+k.idMember(), e.ResponseID)
 				e.facts.expect(t, "result", "ok", "generated", len(generation))
 				if n := r.metric(tokenCalls("ok")); n != 1 {
 					t.Errorf("%v calls are counted", n)
@@ -72,7 +73,7 @@ func TestTokens(t *testing.T) {
 }
 
 var (
-	answerIDs   = regexp.MustCompile(`(msg_|resp_|call_|toolu_|fc_|rs_|ct_|chatcmpl-(?:tool-)?)[A-Za-z0-9_-]+`)
+	answerIDs   = regexp.MustCompile(`("responseId":"|msg_|resp_|call_|toolu_|fc_|rs_|ct_|chatcmpl-(?:tool-)?)[A-Za-z0-9_-]+`)
 	unasked     = regexp.MustCompile(`,"(?:prompt_)?token_ids":null`)
 	answerTimes = regexp.MustCompile(`("(?:created|created_at|completed_at)"):[0-9.]+`)
 )
@@ -89,16 +90,17 @@ func TestTokens_conversation(t *testing.T) {
 		for _, stream := range []bool{false, true} {
 			t.Run(k.dialect+map[bool]string{true: "/stream", false: "/whole"}[stream], func(t *testing.T) {
 				r := start(t, model, taughtBy)
+				path, more := k.asks(stream)
 				turns := []any{k.user("What is the weather in Paris? Use the tool.")}
 				for i, next := range []string{"Count to 12", "echo: still here", "Think: why is the sky blue?", ""} {
-					if res, got := r.post(trainingPrefix+k.path, k.body(t, turns, object{"stream": stream})); res.StatusCode != http.StatusOK {
+					if res, got := r.post(trainingPrefix+path, k.body(t, turns, more)); res.StatusCode != http.StatusOK {
 						t.Fatalf("call %d: %s %s", i+1, res.Status, got)
 					}
 					said := record(r.records("r")[len(r.records("r"))-1]["response"].(object))
 					turns = append(turns, k.said(said)...)
 					if results := k.results(said, "18 degrees"); results != nil {
 						turns = append(turns, results...)
-						if res, got := r.post(trainingPrefix+k.path, k.body(t, turns, object{"stream": stream})); res.StatusCode != http.StatusOK {
+						if res, got := r.post(trainingPrefix+path, k.body(t, turns, more)); res.StatusCode != http.StatusOK {
 							t.Fatalf("call %d, with results: %s %s", i+1, res.Status, got)
 						}
 						said = record(r.records("r")[len(r.records("r"))-1]["response"].(object))
@@ -206,7 +208,8 @@ func TestTokens_failures(t *testing.T) {
 			t.Run(row.name+"/"+k.dialect, func(t *testing.T) {
 				up := newUpstream(t, row.script)
 				r := start(t, up.url(), taughtBy)
-				r.do("POST", trainingPrefix+k.path, k.body(t, []any{k.user("hi")}, object{"stream": true})) // it may be cut
+				path, more := k.asks(true)
+				r.do("POST", trainingPrefix+path, k.body(t, []any{k.user("hi")}, more)) // it may be cut
 				r.record("r").expect(t, "rolltap.tokens.result", row.result)
 				if got := r.incomplete("r"); got != row.marks {
 					t.Errorf("incomplete: %t, marks %q", got, r.marks("r"))
@@ -384,18 +387,18 @@ func TestTokens_weights(t *testing.T) {
 	t.Cleanup(s.Close)
 	r := start(t, s.URL, taughtBy, func(c *Config) { c.LogprobsMode = "processed" })
 	for _, k := range talkers() {
-		r.post(trainingPrefix+k.path, k.body(t, []any{k.user("hi")}, object{"temperature": 0.5}))
+		r.post(trainingPrefix+k.path, k.body(t, []any{k.user("hi")}, k.cool()))
 	}
 	during.Store(true)
 	r.post(trainingPrefix+talkers()[0].path, talkers()[0].body(t, []any{talkers()[0].user("hi")}, nil))
-	all := r.keptTokens("r")
+	all, last := r.keptTokens("r"), len(talkers())
 	for i, e := range all {
-		e.facts.expect(t, "weights.start", "v1", "weights.end", map[bool]string{false: "v1", true: "v2"}[i == 3], "weights.straddled", i == 3, "logprobs_mode", "processed")
-		if i < 3 {
+		e.facts.expect(t, "weights.start", "v1", "weights.end", map[bool]string{false: "v1", true: "v2"}[i == last], "weights.straddled", i == last, "logprobs_mode", "processed")
+		if i < last {
 			e.facts.expect(t, "sampling.temperature", 0.5)
 		}
 	}
-	if len(all) != 4 {
+	if len(all) != last+1 {
 		t.Errorf("%d entries", len(all))
 	}
 }
@@ -404,7 +407,7 @@ func TestTokens_weights(t *testing.T) {
 func TestTokens_override(t *testing.T) {
 	r := start(t, demo(t), taughtBy, func(c *Config) { c.Rewrite.Override = []byte(`{"temperature":1.0,"top_p":0.9}`) })
 	for _, k := range talkers() {
-		r.post(trainingPrefix+k.path, k.body(t, []any{k.user("hi")}, object{"temperature": 0.5}))
+		r.post(trainingPrefix+k.path, k.body(t, []any{k.user("hi")}, k.cool()))
 	}
 	for _, e := range r.keptTokens("r") {
 		e.facts.expect(t, "sampling.temperature", 1, "sampling.top_p", 0.9, "override.0", "temperature", "override.1", "top_p")

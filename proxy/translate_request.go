@@ -23,6 +23,11 @@ func (x *exchange) translateRequest() bool {
 	if !ok {
 		return false
 	}
+	if x.route.Target.Stream && x.in.URL.Query().Get("alt") != "sse" {
+		x.param = "alt"
+		x.refuse(http.StatusBadRequest, codeNotSupported, "alt: must be sse; a stream as one JSON array is not given here")
+		return false
+	}
 	t := rewrite.NewTranslation(x.dialect, rewrite.DialectOf(x.upstreamDialect()), &x.h.cfg.Rewrite, x.translationCall(body))
 	sent, err := t.Request(body)
 	x.translation = t // its losses are recorded, also those of a refusal
@@ -46,7 +51,8 @@ func (x *exchange) translationCall(body []byte) rewrite.Call {
 	if x.route.Prefixed {
 		c.Remembered = func(id string) (canon.Part, bool) { return x.h.memory.recall(x.route.Rollout, id) }
 	}
-	asked, _ := x.dialect.ReadRequest(body) // of what is no request it reads nothing
+	c.Target = x.route.Target
+	asked, _ := x.route.Asked(x.dialect, body) // of what is no request it reads nothing
 	c.Model = x.h.cfg.upstreamModel(asked)
 	c.MaxModelLen = x.window(cmp.Or(c.Model, asked))
 	return c
@@ -149,16 +155,23 @@ func (x *exchange) translatedHeaders(out http.Header) {
 		out.Del(name)
 	}
 	to := x.upstreamDialect()
+	key, bearer := out.Get("X-Api-Key"), bearerToken(out.Get("Authorization"))
+	if key == "" {
+		key = x.googleKey(out)
+	}
 	for name := range out {
-		if to != canon.Messages && strings.HasPrefix(name, "Anthropic-") || to == canon.Messages && strings.HasPrefix(name, "Openai-") {
+		if to != canon.Messages && strings.HasPrefix(name, "Anthropic-") || to == canon.Messages && strings.HasPrefix(name, "Openai-") ||
+			strings.HasPrefix(name, "X-Goog-") {
 			out.Del(name)
 		}
 	}
-	switch key, bearer := out.Get("X-Api-Key"), bearerToken(out.Get("Authorization")); {
+	switch {
 	case x.h.upstreamKey != "":
 	case to == canon.Messages && key == "" && bearer != "":
 		out.Del("Authorization")
 		setCredential(out, to, bearer)
+	case to == canon.Messages && key != "":
+		setCredential(out, to, key)
 	case to != canon.Messages && key != "":
 		out.Del("X-Api-Key")
 		if bearer == "" {
@@ -168,6 +181,18 @@ func (x *exchange) translatedHeaders(out http.Header) {
 	if to == canon.Messages && out.Get("Anthropic-Version") == "" {
 		out.Set("Anthropic-Version", "2023-06-01")
 	}
+}
+
+// googleKey is the credential of a client of Google's APIs: in a header, or in the query, which does not go upstream.
+func (x *exchange) googleKey(out http.Header) string {
+	if key := out.Get("X-Goog-Api-Key"); key != "" || x.dialect.Name() != canon.Gemini {
+		return key
+	}
+	key := x.in.URL.Query().Get("key")
+	if isOneOf(x.tokens, key) {
+		return "" // ours
+	}
+	return key
 }
 
 // keepHeaders takes over from the upstream's answer what clients steer by, whatever the dialect.

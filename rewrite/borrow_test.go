@@ -6,6 +6,7 @@ import (
 
 	"rolltap/rewrite"
 	"rolltap/rewrite/canon"
+	"rolltap/rewrite/dialect"
 )
 
 // borrowing is a request that makes every filter work on its answer: a name that has to be restored, a bridged tool, seals, tags.
@@ -16,7 +17,18 @@ func borrowing(client canon.Dialect) []byte {
 	case canon.Responses:
 		return []byte(`{"model":"m","stream":true,"include":["reasoning.encrypted_content"],"input":"Hi","tools":[{"type":"custom","name":"get_weather"}]}`)
 	}
+	if client == canon.Gemini {
+		return []byte(`{"contents":[{"parts":[{"text":"Hi"}]}],"tools":[{"functionDeclarations":[{"name":"get_weather"},{"name":"a.b"}]}],"generationConfig":{"thinkingConfig":{"includeThoughts":true}}}`)
+	}
 	return []byte(`{"model":"m","stream":true,"messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"custom","custom":{"name":"get_weather"}},{"type":"function","function":{"name":"a.b"}}]}`)
+}
+
+// targetOf is what the path of a stream of a dialect says.
+func targetOf(client canon.Dialect) (t dialect.Target) {
+	if client == canon.Gemini {
+		t = dialect.Target{Model: "m", Stream: true}
+	}
+	return t
 }
 
 // TestStreamsKeepNothingThatWasLent: what is pushed is lent for the call, whatever decoders, filters, the sequencer and encoders keep of it.
@@ -31,7 +43,7 @@ func TestStreamsKeepNothingThatWasLent(t *testing.T) {
 			}
 			t.Run(x.name+" to "+string(client.Name()), func(t *testing.T) {
 				translate := func(size int, lent bool) []byte {
-					tr := rewrite.NewTranslation(client, translator(t, x.dialect), &policy, rewrite.Call{ID: "1"})
+					tr := rewrite.NewTranslation(client, translator(t, x.dialect), &policy, rewrite.Call{ID: "1", Target: targetOf(client.Name())})
 					if _, err := tr.Request(borrowing(client.Name())); err != nil {
 						t.Fatal(err)
 					}

@@ -58,9 +58,7 @@ func notModelCalls() []string {
 		"claude-code-16", // HEAD /api/hello
 		"codex-11",       // GET /v1/models
 		"codex-12",       // a web socket
-		"gemini-1",       // of another vendor's API
-		"gemini-2",
-		"sdk-openai-4", // GET /v1/models/a%2Fb
+		"sdk-openai-4",   // GET /v1/models/a%2Fb
 	}
 }
 
@@ -78,7 +76,7 @@ func TestRealClientsReachAChatUpstream(t *testing.T) {
 			left = append(left, sent.name)
 			continue
 		}
-		tr := rewrite.NewTranslation(translator(t, route.Dialect), upstream, &policy, rewrite.Call{ID: "x"})
+		tr := rewrite.NewTranslation(translator(t, route.Dialect), upstream, &policy, rewrite.Call{ID: "x", Target: route.Target})
 		body, err := tr.Request(sent.Body)
 		if err != nil {
 			var p *canon.Problem

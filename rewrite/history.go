@@ -136,8 +136,9 @@ func (x *preparation) reasoningName(other string) string {
 }
 
 func (x *preparation) signatureName() string {
-	if x.r.From == canon.Responses {
-		return "encrypted_content"
+	switch x.r.From {
+	case canon.Responses, canon.Gemini:
+		return x.r.From.Called("encrypted_content")
 	}
 	return "signature"
 }

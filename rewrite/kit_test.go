@@ -104,6 +104,8 @@ func unsaid(client canon.Dialect) []string {
 		return []string{"logprobs", "logprobs.textless", "usage.reasoning"}
 	case canon.Responses:
 		return []string{"stop.sequence", "logprobs.textless"}
+	case canon.Gemini:
+		return []string{"stop.sequence", "usage.cache_write", "logprobs", "logprobs.textless", "arguments"} // a call's are an object
 	}
 	return nil
 }

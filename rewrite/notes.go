@@ -18,7 +18,10 @@ const maxNote = 4000
 //
 //	[web_search_call: query: cats; url: https://…]
 func hostedNote(raw canon.Raw) canon.Text {
-	name, _ := jsonx.Interior(jsonx.Get(raw, "type"))
+	name, ok := jsonx.Interior(jsonx.Get(raw, "type"))
+	if !ok {
+		name = jsonx.AppendEscaped(nil, []byte(typeOf(raw)))
+	}
 	note := append(canon.Text{'['}, name...)
 	w := noteWriter{text: note, left: maxNote}
 	w.walk("", raw, 0)

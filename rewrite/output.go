@@ -11,6 +11,7 @@ import (
 //	Responses   the objects of output
 //	Chat        the message of each choice, with type message and role assistant where it does not say another
 //	Messages    thinking and redacted_thinking as reasoning items, all the rest as one message
+//	Gemini      thoughts as reasoning items, the other parts of a candidate as one message
 //
 // n is how many they are.
 func AppendOutputItems(dst, answer []byte, d canon.Dialect) (out []byte, n int) {
@@ -45,6 +46,8 @@ func AppendOutputItems(dst, answer []byte, d canon.Dialect) (out []byte, n int) 
 			}
 			item(message)
 		}
+	case canon.Gemini:
+		geminiItems(item, answer)
 	case canon.Messages:
 		var rest []byte
 		for it := jsonx.Array(jsonx.Get(answer, "content")); it.Next(); {
@@ -74,4 +77,26 @@ func AppendOutputItems(dst, answer []byte, d canon.Dialect) (out []byte, n int) 
 		}
 	}
 	return append(dst, ']'), n
+}
+
+// geminiItems makes items of the candidates.
+func geminiItems(item func(raw ...[]byte), answer []byte) {
+	for it := jsonx.Array(jsonx.Get(answer, "candidates")); it.Next(); {
+		var rest []byte
+		for parts := jsonx.Array(jsonx.Get(jsonx.Get(it.Value(), "content"), "parts")); parts.Next(); {
+			part := parts.Value()
+			text := jsonx.Get(part, "text")
+			if string(jsonx.Get(part, "thought")) == "true" && jsonx.KindOf(text) == jsonx.KindString {
+				item([]byte(`{"type":"reasoning","summary":[{"type":"summary_text","text":`), text, []byte(`}]}`))
+				continue
+			}
+			if rest != nil {
+				rest = append(rest, ',')
+			}
+			rest = append(rest, part...)
+		}
+		if rest != nil {
+			item([]byte(`{"type":"message","role":"assistant","content":[`), rest, []byte(`]}`))
+		}
+	}
 }

@@ -153,6 +153,8 @@ func (x *preparation) maxTokensName() string {
 	switch {
 	case x.r.From == canon.Responses:
 		return "max_output_tokens"
+	case x.r.From == canon.Gemini:
+		return x.r.From.Called("max_tokens")
 	case x.r.From == canon.Chat && !jsonx.IsNull(jsonx.Get(x.r.Body, "max_completion_tokens")):
 		return "max_completion_tokens"
 	}
@@ -232,7 +234,7 @@ func (x *preparation) budgetPath() string {
 	case canon.Chat:
 		return "thinking_token_budget"
 	}
-	return lostAt(x.r.Thinking.Path, "budget_tokens")
+	return lostAt(x.r.Thinking.Path, x.r.From.Called("budget_tokens"))
 }
 
 // sampling refuses or takes away what some models do not take.

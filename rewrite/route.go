@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"rolltap/rewrite/canon"
+	"rolltap/rewrite/dialect"
 )
 
 const (
@@ -17,8 +18,8 @@ type Endpoint uint8
 
 const (
 	Other       Endpoint = iota // passes as it is
-	Model                       // one of the model endpoints: /v1/chat/completions, /v1/messages, /v1/responses
-	CountTokens                 // /v1/messages/count_tokens
+	Model                       // one of the model endpoints: /v1/chat/completions, /v1/messages, /v1/responses, /v1beta/models/{model}:generateContent
+	CountTokens                 // /v1/messages/count_tokens, /v1beta/models/{model}:countTokens
 	Models                      // /v1/models
 )
 
@@ -46,6 +47,8 @@ type Route struct {
 	Path     string
 	Endpoint Endpoint
 	Dialect  canon.Dialect // of Model and CountTokens, else ""
+	// Target is what the path says of the call, where the dialect says that there and not in the body.
+	Target dialect.Target
 }
 
 // ParseRoute takes the escaped path of a request target apart. Segments are cut at literal slashes and compared decoded, so /ng%2Drollout is
@@ -63,7 +66,7 @@ func ParseRoute(escapedPath string) Route {
 		r.Prefix, r.Path = r.Path[:len(r.Path)-len(rest)], rest
 	}
 	if e := recognise(decoded(r.Path)); e.endpoint != Other {
-		r.Endpoint, r.Dialect, r.Path = e.endpoint, e.dialect, e.path
+		r.Endpoint, r.Dialect, r.Path, r.Target = e.endpoint, e.dialect, e.path, e.target
 	}
 	return r
 }
@@ -105,29 +108,63 @@ type endpoint struct {
 	endpoint Endpoint
 	dialect  canon.Dialect
 	path     string
+	target   dialect.Target
 }
 
-// recognise forgives what clients get wrong in base URLs: one trailing slash, a doubled /v1 or none. It also forgives a trailing newline, as
+// recognise forgives what clients get wrong in base URLs: one trailing slash, a doubled /v1 or /v1beta, or none. It also forgives a trailing newline, as
 // upstream routers do: left alone, the call would be answered and not captured.
 func recognise(path string) endpoint {
 	path = strings.TrimSuffix(path, "\n")
 	path = strings.TrimSuffix(path, "/")
 	for range 2 {
-		if strings.HasPrefix(path, "/v1/") {
-			path = path[len("/v1"):]
+		if rest, ok := strings.CutPrefix(path, "/v1/"); ok {
+			path = "/" + rest
+		} else if rest, ok := strings.CutPrefix(path, "/v1beta/"); ok && strings.Contains(rest, "models/") {
+			path = "/" + rest
 		}
 	}
 	switch path {
 	case "/chat/completions":
-		return endpoint{Model, canon.Chat, "/v1/chat/completions"}
+		return endpoint{endpoint: Model, dialect: canon.Chat, path: "/v1/chat/completions"}
 	case "/messages":
-		return endpoint{Model, canon.Messages, "/v1/messages"}
+		return endpoint{endpoint: Model, dialect: canon.Messages, path: "/v1/messages"}
 	case "/responses":
-		return endpoint{Model, canon.Responses, "/v1/responses"}
+		return endpoint{endpoint: Model, dialect: canon.Responses, path: "/v1/responses"}
 	case "/messages/count_tokens":
-		return endpoint{CountTokens, canon.Messages, "/v1/messages/count_tokens"}
+		return endpoint{endpoint: CountTokens, dialect: canon.Messages, path: "/v1/messages/count_tokens"}
 	case "/models":
-		return endpoint{Models, "", "/v1/models"}
+		return endpoint{endpoint: Models, path: "/v1/models"}
+	}
+	if rest, ok := strings.CutPrefix(path, "/models/"); ok {
+		return modelMethod(rest)
 	}
 	return endpoint{}
+}
+
+// modelMethod recognises what Gemini's paths end in, {model}:{method}. A model's name may have slashes and colons in it.
+func modelMethod(rest string) endpoint {
+	colon := strings.LastIndexByte(rest, ':')
+	if colon <= 0 {
+		return endpoint{}
+	}
+	e := endpoint{endpoint: Model, dialect: canon.Gemini, target: dialect.Target{Model: rest[:colon]}}
+	switch rest[colon:] {
+	case ":generateContent":
+	case ":streamGenerateContent":
+		e.target.Stream = true
+	case ":countTokens":
+		e.endpoint = CountTokens
+	default:
+		return endpoint{}
+	}
+	e.path = (&url.URL{Path: "/v1beta/models/" + rest}).EscapedPath()
+	return e
+}
+
+// Asked is the model that a call of this route asks for, and whether it asks for a stream; body is the call's, a valid JSON object.
+func (r *Route) Asked(d dialect.Dialect, body []byte) (model string, stream bool) {
+	if model, stream = d.ReadRequest(body); r.Target.Model != "" {
+		return r.Target.Model, r.Target.Stream
+	}
+	return model, stream
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"rolltap/rewrite/canon"
+	"rolltap/rewrite/dialect"
 )
 
 var longID = strings.Repeat("a", 250)
@@ -77,6 +78,19 @@ var routes = []struct {
 	{"models, forgiven", "/v1/v1/models/", Route{Path: "/v1/models", Endpoint: Models}},
 	{"one model is another path", "/v1/models/m", Route{Path: "/v1/models/m"}},
 	{"a response by id is another path", "/v1/responses/resp_1", Route{Path: "/v1/responses/resp_1"}},
+	{"a Gemini model", "/v1beta/models/g-1.5:generateContent", Route{Path: "/v1beta/models/g-1.5:generateContent", Endpoint: Model, Dialect: canon.Gemini, Target: dialect.Target{Model: "g-1.5"}}},
+	{"a Gemini stream under a rollout with token capture", "/ng-rollout/a/training-token-capture/v1beta/models/m:streamGenerateContent", Route{Prefixed: true, Rollout: "a", Training: true,
+		Prefix: "/ng-rollout/a/training-token-capture", Path: "/v1beta/models/m:streamGenerateContent", Endpoint: Model, Dialect: canon.Gemini, Target: dialect.Target{Model: "m", Stream: true}}},
+	{"a Gemini model of the older version", "/v1/models/m:generateContent", Route{Path: "/v1beta/models/m:generateContent", Endpoint: Model, Dialect: canon.Gemini, Target: dialect.Target{Model: "m"}}},
+	{"a Gemini model, a doubled version and a slash", "/v1beta/v1beta/models/m:generateContent/", Route{Path: "/v1beta/models/m:generateContent", Endpoint: Model, Dialect: canon.Gemini, Target: dialect.Target{Model: "m"}}},
+	{"a Gemini model, no version", "/models/m:generateContent", Route{Path: "/v1beta/models/m:generateContent", Endpoint: Model, Dialect: canon.Gemini, Target: dialect.Target{Model: "m"}}},
+	{"a Gemini model with slashes, colons and escapes", "/v1beta/models/org/m%20x:8b%3AgenerateContent", Route{Path: "/v1beta/models/org/m%20x:8b:generateContent", Endpoint: Model, Dialect: canon.Gemini,
+		Target: dialect.Target{Model: "org/m x:8b"}}},
+	{"a Gemini count", "/v1beta/models/m:countTokens", Route{Path: "/v1beta/models/m:countTokens", Endpoint: CountTokens, Dialect: canon.Gemini, Target: dialect.Target{Model: "m"}}},
+	{"a Gemini path without a model", "/v1beta/models/:generateContent", Route{Path: "/v1beta/models/:generateContent"}},
+	{"a Gemini method that is no call", "/v1beta/models/m:embedContent", Route{Path: "/v1beta/models/m:embedContent"}},
+	{"Gemini's models are another path", "/v1beta/models", Route{Path: "/v1beta/models"}},
+	{"v1beta in front of another endpoint is another path", "/v1beta/messages", Route{Path: "/v1beta/messages"}},
 	{"the old completions are another path", "/v1/completions", Route{Path: "/v1/completions"}},
 	{"the path of another endpoint keeps its escapes", "/ng-rollout/a/v1/files/x%2Fy%20z", Route{Prefixed: true, Rollout: "a", Prefix: "/ng-rollout/a", Path: "/v1/files/x%2Fy%20z"}},
 	{"a query is none of its business", "/v1/messages?beta=true", Route{Path: "/v1/messages?beta=true"}},
@@ -107,11 +121,15 @@ func FuzzParseRoute(f *testing.F) {
 		canonical := r.Path
 		switch r.Endpoint {
 		case Model:
-			if d := DialectOf(r.Dialect); d == nil || r.Path != d.Path() {
-				t.Errorf("a model path is the path of its dialect: %+v", r)
+			d := DialectOf(r.Dialect)
+			if d == nil || r.Dialect != canon.Gemini && r.Path != d.Path() {
+				t.Fatalf("a model path is the path of its dialect: %+v", r)
+			}
+			if again := ParseRoute(r.Path); again.Path != r.Path || again.Target != r.Target || again.Dialect != r.Dialect {
+				t.Errorf("a canonical path says the same: %+v, %+v", r, again)
 			}
 		case CountTokens, Models:
-			if !strings.HasPrefix(r.Path, "/v1/m") {
+			if !strings.HasPrefix(r.Path, "/v1/m") && !strings.HasPrefix(r.Path, "/v1beta/m") {
 				t.Errorf("a known endpoint has its canonical path: %+v", r)
 			}
 		default:
@@ -177,7 +195,7 @@ func TestEveryDialectIsFoundByItsNameAndPath(t *testing.T) {
 			t.Errorf("%s: %s leads to %+v", d.Name(), d.Path(), r)
 		}
 	}
-	if got := DialectOf("gemini"); got != nil {
+	if got := DialectOf("vertex"); got != nil {
 		t.Errorf("a name of nothing: got %v", got)
 	}
 }

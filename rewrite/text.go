@@ -86,9 +86,17 @@ func lostAt(path, name string) string {
 	return path + "." + name
 }
 
-// typeOf is the member `type` of an object of a client, short enough for a path.
+// typeOf is the member `type` of an object of a client, short enough for a path. Parts of Gemini have none: what they are is the name of a member.
 func typeOf(raw canon.Raw) string {
-	t, _ := jsonx.Text(jsonx.Get(raw, "type"))
+	kind := jsonx.Get(raw, "type")
+	if kind == nil {
+		for it := jsonx.Object(raw); it.Next(); {
+			if jsonx.KindOf(it.Value()) == jsonx.KindObject {
+				return short(plainText(it.Key()))
+			}
+		}
+	}
+	t, _ := jsonx.Text(kind)
 	return short(t)
 }
 

@@ -94,7 +94,8 @@ func (x *preparation) hints(t *canon.Tool) {
 	var left []canon.Member
 	for _, m := range t.Extra {
 		switch name := plainText(m.Name); name {
-		case "defer_loading", "eager_input_streaming", "input_examples", "allowed_callers", "output_schema": // (wire.md 3.1.1, 3.2.1)
+		case "defer_loading", "eager_input_streaming", "input_examples", "allowed_callers", "output_schema", // (wire.md 3.1.1, 3.2.1)
+			"behavior", "response", "responseJsonSchema": // Gemini
 			if jsonx.Truthy(m.Value) {
 				x.l.Add(lostAt(t.Path, name), canon.NoEquivalent)
 			}
@@ -132,7 +133,7 @@ func (x *preparation) choice(offered []canon.Tool) error {
 		case target == nil:
 			c.Name, c.Namespace = x.names.sent(c.Namespace, c.Name, c.Custom), nil
 		case x.lost(target):
-			x.l.Add("tool_choice", canon.ByPolicy)
+			x.l.Add(x.r.From.Called("tool_choice"), canon.ByPolicy)
 			*c = canon.Choice{Mode: canon.ChoiceAuto, Parallel: c.Parallel}
 		case target.Kind != canon.HostedTool:
 			c.Custom = target.Kind == canon.CustomTool
@@ -145,9 +146,9 @@ func (x *preparation) choice(offered []canon.Tool) error {
 	}
 	if c.Mode == canon.ChoiceRequired || c.Mode == canon.ChoiceNamed {
 		if len(x.dropped) == 0 {
-			return canon.Unsupported("tool_choice", "a tool has to be called, but there are no tools")
+			return canon.Unsupported(x.r.From.Called("tool_choice"), "a tool has to be called, but there are no tools")
 		}
-		x.l.Add("tool_choice", canon.ByPolicy)
+		x.l.Add(x.r.From.Called("tool_choice"), canon.ByPolicy)
 	}
 	*c = canon.Choice{}
 	return nil

@@ -145,7 +145,7 @@ func (t *Translation) AppendProblem(dst []byte, p *canon.Problem) []byte {
 
 func (t *Translation) options() dialect.Options {
 	return dialect.Options{
-		Policy: &t.policy.Policy, Losses: &t.losses, ID: t.call.ID, Created: t.call.Created, Codex: t.call.Codex,
+		Policy: &t.policy.Policy, Losses: &t.losses, ID: t.call.ID, Created: t.call.Created, Codex: t.call.Codex, Target: t.call.Target,
 	}
 }
 

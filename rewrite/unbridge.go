@@ -22,7 +22,7 @@ func (p *Policy) filters(asked *canon.Request, names *toolNames, l *canon.Losses
 	if names.needed() {
 		all = append(all, &unbridge{names: names, l: l})
 	}
-	if asked.From == canon.Messages || asked.From == canon.Responses && asked.Show.Encrypted {
+	if asked.From == canon.Messages || asked.From == canon.Gemini || asked.From == canon.Responses && asked.Show.Encrypted {
 		all = append(all, &sealer{p: p, client: asked.From})
 	}
 	return all

@@ -27,6 +27,7 @@ var controls = []control{
 	one("proxy.TestThreat_secretThatWasReplaced", "proxy/tokens.go", `if time.Since(f.looked) >= filePoll {`, `if false {`),
 	one("proxy.TestThreat_clientCredentialLeaves", "proxy/headers.go", `		out.Del("Authorization")
 		out.Del("X-Api-Key")
+		out.Del("X-Goog-Api-Key")
 		setCredential(`, `		setCredential(`),
 	one("proxy.TestThreat_credentialIsKept", "proxy/headers.go", `part = key + "=***"`, `_ = key`),
 	one("proxy.TestThreat_credentialInASetting", "proxy/config.go", `case strings.Contains(s, "@") && (err != nil || u.User != nil):`, `case false:`),

@@ -36,9 +36,10 @@ var arrows = map[string]arrow{
 
 	"proxy": {[]string{"proxy/api", "rewrite", "rewrite/dialect", "rewrite/canon", "rewrite/lineage", "rewrite/tokens", "capture", "capture/protocol", "capture/training", "metrics", jsonx}, []string{compress, zap, xsync, xsys}},
 
-	"rewrite":           {[]string{"rewrite/chat", "rewrite/messages", "rewrite/responses", "rewrite/dialect", "rewrite/canon", "rewrite/sse", jsonx}, nil},
+	"rewrite":           {[]string{"rewrite/chat", "rewrite/gemini", "rewrite/messages", "rewrite/responses", "rewrite/dialect", "rewrite/canon", "rewrite/sse", jsonx}, nil},
 	"rewrite/chat":      {[]string{"rewrite/dialect", "rewrite/canon", "rewrite/fold", "rewrite/sse", jsonx}, nil},
 	"rewrite/messages":  {[]string{"rewrite/dialect", "rewrite/canon", "rewrite/fold", "rewrite/sse", jsonx}, nil},
+	"rewrite/gemini":    {[]string{"rewrite/dialect", "rewrite/canon", "rewrite/fold", "rewrite/sse", jsonx}, nil},
 	"rewrite/responses": {[]string{"rewrite/dialect", "rewrite/canon", "rewrite/fold", "rewrite/sse", jsonx}, nil},
 	"rewrite/dialect":   {[]string{"rewrite/canon", jsonx}, nil},
 	"rewrite/canon":     {}, // std only
@@ -80,7 +81,7 @@ var testLibraries = []string{
 	"github.com/google/go-cmp/", "github.com/rogpeppe/go-internal/", "pgregory.net/rapid", "go.uber.org/goleak",
 }
 
-var dialects = []string{"rewrite/chat", "rewrite/messages", "rewrite/responses"}
+var dialects = []string{"rewrite/chat", "rewrite/gemini", "rewrite/messages", "rewrite/responses"}
 
 // standard restricts packages of the standard library, and what is below them, to some of ours. Tests are free.
 var standard = []struct {

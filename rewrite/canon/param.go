@@ -37,7 +37,7 @@ const (
 	NumParams
 )
 
-// String is the parameter's name, which is the same in every dialect that has it but for max_tokens and verbosity; there Chat's.
+// String is the parameter's name in Chat; Dialect.Called tells what others call it.
 func (p Param) String() string {
 	switch p {
 	case ParamMaxTokens:

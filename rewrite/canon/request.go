@@ -143,4 +143,5 @@ type Show struct {
 	Usage     bool // Chat: stream_options.include_usage
 	Logprobs  bool
 	Encrypted bool // Responses: include reasoning.encrypted_content
+	Unthought bool // Gemini: no reasoning, unless thinkingConfig.includeThoughts is true
 }

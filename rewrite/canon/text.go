@@ -58,4 +58,5 @@ const (
 	Chat      Dialect = "chat"
 	Messages  Dialect = "messages"
 	Responses Dialect = "responses"
+	Gemini    Dialect = "gemini" // of clients only
 )

@@ -196,7 +196,7 @@ func (w *callWriter) param(p canon.Param, v canon.Raw) {
 	name := p.String()
 	switch p {
 	case canon.ParamTopK, canon.ParamMinP, canon.ParamRepetitionPenalty:
-		if !w.extension("", name) {
+		if !w.extension("", w.r.From.Called(name)) {
 			return
 		}
 	case canon.ParamContextManagement, canon.ParamContainer, canon.ParamMCPServers, canon.ParamCacheControl:
@@ -254,7 +254,7 @@ func (w *callWriter) format() {
 func (w *callWriter) thinking() {
 	t := &w.r.Thinking
 	w.textMember("reasoning_effort", t.Effort)
-	if t.Budget != nil && w.extension(t.Path, "budget_tokens") {
+	if t.Budget != nil && w.extension(t.Path, w.r.From.Called("budget_tokens")) {
 		w.rawMember("thinking_token_budget", t.Budget)
 	}
 	if t.Mode == canon.ThinkingOff && !w.has("chat_template_kwargs") && w.extension("", t.Path) {

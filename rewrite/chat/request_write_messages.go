@@ -52,7 +52,7 @@ func (w *callWriter) join(m *canon.Message, start int) {
 			w.write(between)
 		}
 		w.dst = append(w.dst, p.Text...)
-		if between = ""; w.r.From == canon.Messages {
+		if between = ""; w.r.From == canon.Messages || w.r.From == canon.Gemini {
 			between = `\n`
 		}
 	}
@@ -330,6 +330,6 @@ func (w *callWriter) arguments(p *canon.Part) {
 		w.write(`"{\"_raw\": \"`)
 		w.dst = jsonx.AppendEscaped(w.dst, t)
 		w.write(`\"}"`)
-		w.lose(p.Path, "arguments", canon.ByPolicy)
+		w.lose(p.Path, w.r.From.Called("arguments"), canon.ByPolicy)
 	}
 }

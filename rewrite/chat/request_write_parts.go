@@ -257,11 +257,7 @@ func (w *callWriter) marks(p *canon.Part) {
 		w.lose(p.Path, what, canon.NoEquivalent)
 	}
 	if p.Type == canon.ReasoningPart && p.Signature != nil {
-		what := "encrypted_content"
-		if w.r.From == canon.Messages {
-			what = "signature"
-		}
-		w.lose(p.Path, what, canon.Foreign)
+		w.lose(p.Path, w.r.From.Called("encrypted_content"), canon.Foreign)
 	}
 	w.extra(p.Extra, p.Path)
 }

@@ -11,7 +11,7 @@ func (w *callWriter) tools() {
 	r := w.r
 	if len(r.Tools) == 0 {
 		if r.Choice.Mode == canon.ChoiceRequired || r.Choice.Mode == canon.ChoiceNamed {
-			w.fail(canon.Invalid("tool_choice", "there is no tool to choose"))
+			w.fail(canon.Invalid(w.r.From.Called("tool_choice"), "there is no tool to choose"))
 		}
 		return
 	}
@@ -116,7 +116,7 @@ func (w *callWriter) choice() {
 		w.rawMember("tool_choice", c.Raw)
 		return
 	case c.Mode == canon.ChoiceNamed && c.Name == nil:
-		w.fail(canon.Unsupported("tool_choice", "a tool that its provider runs cannot be chosen here"))
+		w.fail(canon.Unsupported(w.r.From.Called("tool_choice"), "a tool that its provider runs cannot be chosen here"))
 		return
 	case c.Mode == canon.ChoiceNamed:
 		kind := "function"
@@ -136,7 +136,7 @@ func (w *callWriter) choice() {
 		return
 	}
 	if c.Raw != nil {
-		w.lose("", "tool_choice", canon.NotKnown)
+		w.lose("", w.r.From.Called("tool_choice"), canon.NotKnown)
 	}
 	w.member("tool_choice")
 	if c.Allowed == nil {

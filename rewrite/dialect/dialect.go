@@ -66,3 +66,11 @@ type Dialect interface {
 	// AppendError appends the body of an error in the dialect's envelope. The same Problem gives the same bytes.
 	AppendError(dst []byte, p canon.Problem) []byte
 }
+
+// Counter is a Dialect that has an endpoint for the length of a prompt. Bodies are valid JSON objects.
+type Counter interface {
+	// CountedCall is the call whose prompt a request to that endpoint asks about, a part of body.
+	CountedCall(body []byte) []byte
+	// AppendCount appends the answer.
+	AppendCount(dst []byte, tokens int64) []byte
+}

@@ -11,6 +11,12 @@ func ModelAndStream(body []byte) (model string, stream bool) {
 	return model, string(found[1]) == "true"
 }
 
+// Target is what a request's target says of the call.
+type Target struct {
+	Model  string // decoded; "": the body says it
+	Stream bool
+}
+
 // MustBe is what a refusal says of a value that is of another kind than this.
 func MustBe(kind jsonx.Kind) string {
 	switch kind {

@@ -12,6 +12,8 @@ type Options struct {
 	Created int64
 	// Codex: the client is one, and ends its turn at response.incomplete.
 	Codex bool
+	// Target is what the target of the client's request says, where its dialect says there what others say in the body.
+	Target Target
 }
 
 // Translator is what a dialect does for translations; Dialect has it. Bodies that are read are valid JSON objects whose members have
@@ -61,3 +63,6 @@ type Encoder interface {
 	// Overlap tells whether several parts may be open; else a canon.Sequencer stands in front.
 	Overlap() bool
 }
+
+// CallHolder is an Encoder of a dialect in which a call has no pieces: it writes a call when its part closes, and all else at once.
+type CallHolder interface{ HoldsCalls() }

@@ -240,7 +240,7 @@ func Events(tb testing.TB, d Dialect, events []canon.Event, allowed ...string) {
 	}
 	whole := said.Answer()
 	if whole.Failed != nil {
-		whole = w.encoded.Answer()
+		whole = w.said()
 	}
 	for _, d := range differ(whole, w.client.folder.Answer(), allowed) {
 		tb.Errorf("a client hears what was said: %v\nof %q", d, w.wire)

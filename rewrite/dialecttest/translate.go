@@ -50,7 +50,9 @@ type reader struct {
 	folder  canon.Folder
 	yield   func(*canon.Event) error // nil: nobody listens
 
-	texts  int   // bytes in deltas so far
+	texts  int // bytes in deltas so far
+	called int // of them in calls
+	calls  map[int]bool
 	last   int64 // where the last frame with events begins in the stream
 	ended  bool
 	failed bool
@@ -91,8 +93,18 @@ func (r *reader) event(ev *sse.Event) error {
 			return &broken{fmt.Sprintf("a decoder's events are of the grammar: %v, in frame %q", err, ev.Data)}
 		}
 		switch e.Kind {
+		case canon.Open:
+			if e.Type == canon.CallPart {
+				if r.calls == nil {
+					r.calls = map[int]bool{}
+				}
+				r.calls[e.Part] = true
+			}
 		case canon.Delta:
 			r.texts += len(e.Text)
+			if r.calls[e.Part] {
+				r.called += len(e.Text)
+			}
 		case canon.Ended:
 			r.ended = true
 		case canon.Fail:
@@ -195,7 +207,11 @@ type writer struct {
 	wire    []byte
 	client  reader
 	encoded canon.Folder
-	texts   int  // bytes in deltas that were encoded
+	texts   int // bytes in deltas that were encoded
+	called  int // of them in calls
+	calls   map[int]bool
+	closed  int  // calls that are whole
+	holds   bool // calls may wait for their end, nothing else
 	waiting bool // keep-alives between the events
 }
 
@@ -204,6 +220,8 @@ func newWriter(client Dialect, asked *canon.Request, losses *canon.Losses) *writ
 	if !w.encoder.Overlap() {
 		w.seq = new(canon.Sequencer)
 	}
+	w.calls = map[int]bool{}
+	_, w.holds = w.encoder.(dialect.CallHolder)
 	return w
 }
 
@@ -232,8 +250,13 @@ func (w *writer) encode(e *canon.Event) error {
 	if err := w.encoded.Event(e); err != nil {
 		return err
 	}
+	if e.Kind == canon.Open && e.Type == canon.CallPart {
+		w.calls[e.Part] = true
+	}
 	if e.Kind == canon.Delta {
-		w.texts += len(e.Text)
+		if w.texts += len(e.Text); w.calls[e.Part] {
+			w.called += len(e.Text)
+		}
 	}
 	if err := w.append(func(dst []byte) []byte { return w.encoder.Append(dst, e) }); err != nil {
 		return err
@@ -244,10 +267,29 @@ func (w *writer) encode(e *canon.Event) error {
 	if failed := e.Kind == canon.Fail; failed != w.client.failed {
 		return &broken{fmt.Sprintf("the client sees a failure when it came, and only then: failed %v after %v", w.client.failed, e.Kind)}
 	}
-	if e.Kind == canon.Delta && w.client.texts < w.texts {
-		return &broken{fmt.Sprintf("an event is written at once: %d bytes of text went in, %d came out after %s", w.texts, w.client.texts, describeEvent(e))}
+	in, out := w.texts, w.client.texts
+	if w.holds {
+		in, out = in-w.called, out-w.client.called
+		if e.Kind == canon.Close && w.calls[e.Part] {
+			w.closed++
+		}
+		if w.closed > len(w.client.calls) {
+			return &broken{fmt.Sprintf("a call is written when it is whole: %d came, %d were written after %s", w.closed, len(w.client.calls), describeEvent(e))}
+		}
+	}
+	if e.Kind == canon.Delta && out < in {
+		return &broken{fmt.Sprintf("an event is written at once: %d bytes of text went in, %d came out after %s", in, out, describeEvent(e))}
 	}
 	return nil
+}
+
+// said is what was encoded so far, without a call that waits for its end.
+func (w *writer) said() *canon.Answer {
+	a := w.encoded.Answer()
+	if n := len(a.Parts); w.holds && n > 0 && a.Parts[n-1].Type == canon.CallPart && w.closed < len(w.calls) {
+		a.Parts = a.Parts[:n-1]
+	}
+	return a
 }
 
 func (w *writer) append(f func([]byte) []byte) error {
@@ -285,7 +327,7 @@ func translate(up, client Dialect, stream []byte, keepAlives bool, cuts ...int) 
 		return nil, t.Finish
 	}
 	if !t.Ended {
-		t.Said = w.encoded.Answer()
+		t.Said = w.said()
 	}
 	if t.Finish == nil {
 		if err := w.client.finish(); err != nil {

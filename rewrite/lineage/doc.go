@@ -23,6 +23,8 @@
 // A custom tool call is not hashed as the model's, and a response that is named by previous_response_id is not seen: a request whose history has
 // nothing else has no parent to Gym, and none here.
 //
+// Gym knows no Gemini; its contents are hashed in the same way (contents.go), with the system text in the envelope.
+//
 // # Where Gym has no hash
 //
 // Gym fails on lone surrogates, on integers beyond 64 bits inside structured values and on values deeper than 254 containers, and with it the

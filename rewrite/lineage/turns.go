@@ -39,18 +39,22 @@ type Stamp struct {
 	ContextDigest string // over the turns of the request
 }
 
-// Read hashes the turns of body, a valid JSON object in any of the three dialects: the envelope, if there are instructions or tools,
-// then the elements of messages, else of input. An input that is a text has no turns, and null is none. Reading is one pass; body is not kept.
+// Read hashes the turns of body, a valid JSON object in any dialect: the envelope, if there are instructions or tools,
+// then the elements of messages, else of input, or where there is neither the contents of Gemini. An input that is a text has no turns, and null is none. Reading is one pass; body is not kept.
 // Its only error is ErrUnsupported, wrapped.
 func Read(body []byte) (*Turns, error) {
 	if jsonx.KindOf(body) != jsonx.KindObject {
 		return nil, fmt.Errorf("%w: the request is no object", ErrUnsupported)
 	}
-	keys := [...]string{"messages", "input", "instructions", "tools"}
+	keys := [...]string{"messages", "input", "instructions", "tools", "contents"}
 	var found [len(keys)][]byte
 	jsonx.GetAll(body, keys[:], found[:])
-	turns, input, instructions, tools := found[0], found[1], found[2], found[3]
-	if jsonx.KindOf(turns) != jsonx.KindArray {
+	turns, input, instructions, tools, contents := found[0], found[1], found[2], found[3], found[4]
+	gemini := turns == nil && input == nil && instructions == nil && jsonx.KindOf(contents) == jsonx.KindArray
+	switch {
+	case gemini:
+		instructions = either(body, "systemInstruction", "system_instruction")
+	case jsonx.KindOf(turns) != jsonx.KindArray:
 		turns = input
 	}
 
@@ -66,6 +70,11 @@ func Read(body []byte) (*Turns, error) {
 			return nil, err
 		}
 		done()
+	}
+	if gemini {
+		if err := r.contents(contents, done); err != nil {
+			return nil, fmt.Errorf("turn %d: %w", len(t.digests)-1, err)
+		}
 	}
 	for it := jsonx.Array(turns); it.Next(); {
 		if jsonx.IsNull(it.Value()) {
@@ -97,7 +106,7 @@ func (t *Turns) Digest(n int) string {
 
 // Stamp returns what a call with these turns and this answer says of itself. answer is the whole answer in the client's dialect, a valid
 // JSON object: the form in which the client sends it back later. Its turns are the elements of a Responses output, the one message of
-// Messages, or the messages of all choices of Chat; those of several choices match no request. Its only error is ErrUnsupported, wrapped.
+// Messages, the messages of all choices of Chat, or the contents of all candidates of Gemini; those of several match no request. Its only error is ErrUnsupported, wrapped.
 func (t *Turns) Stamp(answer []byte) (Stamp, error) {
 	s := Stamp{ContextLen: t.Len(), ContextDigest: t.Digest(t.Len())}
 	if jsonx.KindOf(answer) != jsonx.KindObject {
@@ -110,10 +119,10 @@ func (t *Turns) Stamp(answer []byte) (Stamp, error) {
 	}
 	r.prints.h, r.wrote, r.answer = state, t.authored, true
 
-	keys := [...]string{"output", "type", "role", "choices"}
+	keys := [...]string{"output", "type", "role", "choices", "candidates"}
 	var found [len(keys)][]byte
 	jsonx.GetAll(answer, keys[:], found[:])
-	output, kind, role, choices := found[0], found[1], found[2], found[3]
+	output, kind, role, choices, candidates := found[0], found[1], found[2], found[3], found[4]
 	switch {
 	case jsonx.KindOf(output) == jsonx.KindArray && jsonx.Truthy(output):
 		for it := jsonx.Array(output); it.Next() && err == nil; {
@@ -123,6 +132,10 @@ func (t *Turns) Stamp(answer []byte) (Stamp, error) {
 		}
 	case is(kind, "message") && is(role, "assistant"):
 		err = r.turn(answer)
+	case choices == nil && candidates != nil:
+		for it := jsonx.Array(candidates); it.Next() && err == nil; {
+			err = r.parts([][]byte{jsonx.Get(jsonx.Get(it.Value(), "content"), "parts")}, true)
+		}
 	default:
 		r.role = []byte(`"assistant"`)
 		for it := jsonx.Array(choices); it.Next() && err == nil; {

@@ -19,7 +19,7 @@ func (w *callWriter) tools() {
 		if w.own && w.r.Params[canon.ParamMCPServers] != nil {
 			w.choice()
 		} else if w.r.Choice.Mode == canon.ChoiceRequired || w.r.Choice.Mode == canon.ChoiceNamed {
-			w.unsupported("tool_choice", "there is no tool that can be chosen")
+			w.unsupported(w.r.From.Called("tool_choice"), "there is no tool that can be chosen")
 		}
 		return
 	}
@@ -70,10 +70,10 @@ func (w *callWriter) choice() {
 		w.raw("tool_choice", c.Raw)
 		return
 	case c.Raw != nil, c.Allowed != nil:
-		w.unsupported("tool_choice", "the Messages API does not know this choice")
+		w.unsupported(w.r.From.Called("tool_choice"), "the Messages API does not know this choice")
 		return
 	case c.Custom, c.Namespace != nil:
-		w.unsupported("tool_choice", "the Messages API does not know this kind of tool")
+		w.unsupported(w.r.From.Called("tool_choice"), "the Messages API does not know this kind of tool")
 		return
 	}
 	alone := string(c.Parallel) == "false"
@@ -99,7 +99,7 @@ func (w *callWriter) choice() {
 	if c.Mode == canon.ChoiceNamed {
 		name := w.chosen(c)
 		if name == nil {
-			w.unsupported("tool_choice", "the Messages API does not know this tool")
+			w.unsupported(w.r.From.Called("tool_choice"), "the Messages API does not know this tool")
 		}
 		w.text("name", name)
 	}

@@ -68,8 +68,8 @@ func (w *callWriter) outputConfig() {
 		case "minimal":
 			effort = canon.Text("low")
 			path := w.r.Thinking.Path
-			if w.r.From == canon.Responses {
-				path += ".effort"
+			if w.r.From == canon.Responses || w.r.From == canon.Gemini {
+				path += "." + w.r.From.Called("effort")
 			}
 			w.lose(path, canon.NoEquivalent)
 		}
@@ -140,7 +140,7 @@ func (w *callWriter) params() {
 		case user == nil && jsonx.KindOf(value) == jsonx.KindString:
 			user = value
 		default:
-			w.lose(paramName(param, w.r.From), canon.NoEquivalent)
+			w.lose(w.r.From.Called(param.String()), canon.NoEquivalent)
 		}
 	}
 	if user != nil {
@@ -172,7 +172,7 @@ func (w *callWriter) unsaid() {
 			continue
 		}
 		if lost(param) || foreign(param) {
-			w.lose(paramName(param, w.r.From), canon.NoEquivalent)
+			w.lose(w.r.From.Called(param.String()), canon.NoEquivalent)
 		}
 	}
 	if w.r.Show.Logprobs {
@@ -216,12 +216,4 @@ func onlyText(modalities []byte) bool {
 		}
 	}
 	return true
-}
-
-// paramName is what a client of that dialect calls the parameter.
-func paramName(param canon.Param, from canon.Dialect) string {
-	if param == canon.ParamVerbosity && from == canon.Responses {
-		return "text.verbosity"
-	}
-	return param.String()
 }

@@ -148,7 +148,7 @@ func (w *callWriter) choice() {
 	c := &w.req.Choice
 	if !w.offered {
 		if c.Mode == canon.ChoiceRequired || c.Mode == canon.ChoiceNamed {
-			w.fail(canon.Invalid("tool_choice", "asks for a tool, but there are none"))
+			w.fail(canon.Invalid(w.req.From.Called("tool_choice"), "asks for a tool, but there are none"))
 		}
 		return
 	}
@@ -165,7 +165,7 @@ func (w *callWriter) choice() {
 	case c.Raw != nil && w.own:
 		w.raw("tool_choice", c.Raw)
 	case c.Raw != nil:
-		w.lose("tool_choice", canon.NotKnown)
+		w.lose(w.req.From.Called("tool_choice"), canon.NotKnown)
 	case c.Allowed != nil && c.Mode != canon.ChoiceNone:
 		w.allowed(mode)
 	case mode != "":
@@ -187,7 +187,7 @@ func (w *callWriter) choice() {
 		w.text("type", c.Hosted)
 		w.shut('}')
 	case c.Mode == canon.ChoiceNamed:
-		w.fail(canon.Unsupported("tool_choice", "names a tool that the upstream does not have"))
+		w.fail(canon.Unsupported(w.req.From.Called("tool_choice"), "names a tool that the upstream does not have"))
 	}
 	w.raw("parallel_tool_calls", c.Parallel)
 }

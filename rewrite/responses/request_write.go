@@ -111,7 +111,7 @@ func (w *callWriter) reasoning() {
 		summary = canon.Text("auto")
 	}
 	if t.Budget != nil {
-		w.lose(inside(t.Path, "budget_tokens"), canon.NoEquivalent)
+		w.lose(inside(t.Path, w.req.From.Called("budget_tokens")), canon.NoEquivalent)
 	}
 	if effort == nil && summary == nil && !w.hasInner("reasoning.") {
 		return
@@ -167,11 +167,7 @@ func (w *callWriter) include() {
 func (w *callWriter) params() {
 	p := &w.req.Params
 	if stop := w.req.Stop; len(stop) > 0 {
-		name := "stop"
-		if w.req.From == canon.Messages {
-			name = "stop_sequences"
-		}
-		w.fail(canon.Unsupported(name, "the Responses API has no stop sequences"))
+		w.fail(canon.Unsupported(w.req.From.Called("stop"), "the Responses API has no stop sequences"))
 	}
 	if n, ok := jsonx.Int(p[canon.ParamN]); p[canon.ParamN] != nil && (!ok || n != 1) {
 		w.fail(canon.Unsupported("n", "the Responses API gives one answer"))
@@ -196,7 +192,7 @@ func (w *callWriter) params() {
 		case name != "":
 			w.raw(name, p[param])
 		case foreign(param):
-			w.lose(param.String(), canon.NoEquivalent)
+			w.lose(w.req.From.Called(param.String()), canon.NoEquivalent)
 		}
 	}
 	if !w.own && p[canon.ParamStore] == nil {

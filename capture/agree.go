@@ -2,6 +2,7 @@ package capture
 
 import (
 	"strconv"
+	"strings"
 
 	"rolltap/internal/jsonx"
 )
@@ -48,6 +49,9 @@ func disagreements(rollout string, m *[memberCount][]byte, tell func(detail stri
 		if is(own[1], path) && !is(m[memberDialect], dialect) {
 			tell("dialect is not that of rolltap.path")
 		}
+	}
+	if path, ok := jsonx.Text(own[1]); ok && strings.HasPrefix(path, "/v1beta/models/") && !is(m[memberDialect], "gemini") {
+		tell("dialect is not that of rolltap.path")
 	}
 	category, failed := jsonx.Text(m[memberCategory])
 	if is(own[2], "ok") && failed && category != "incomplete" && category != "capture_parse_error" && category != "context_length_exceeded" {

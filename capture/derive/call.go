@@ -130,6 +130,39 @@ func (c *Call) answer() {
 	}
 	c.Model = ofKind(model, jsonx.KindString)
 	c.Tokens = ReadTokens(got[6])
+	if word(c.Dialect) == "gemini" {
+		c.gemini()
+	}
+}
+
+// gemini reads the same from an answer of Gemini, whose members have names of their own. The Gym reader knows none of them.
+func (c *Call) gemini() {
+	var got [4][]byte
+	jsonx.GetAll(c.Response, []string{"responseId", "modelVersion", "candidates", "usageMetadata"}, got[:])
+	if id := ofKind(got[0], jsonx.KindString); id != nil {
+		c.ResponseID = id
+	}
+	if model := ofKind(got[1], jsonx.KindString); model != nil {
+		c.Model = model
+	}
+	if it := jsonx.Array(got[2]); it.Next() {
+		c.Finish = ofKind(jsonx.Get(it.Value(), "finishReason"), jsonx.KindString)
+	}
+	u := got[3]
+	if u == nil {
+		return
+	}
+	t := Tokens{
+		In: count(jsonx.Get(u, "promptTokenCount")), Out: count(jsonx.Get(u, "candidatesTokenCount")), Total: count(jsonx.Get(u, "totalTokenCount")),
+		Reasoning: count(jsonx.Get(u, "thoughtsTokenCount")), Cached: count(jsonx.Get(u, "cachedContentTokenCount")), CacheCreation: -1,
+	}
+	if t.Reasoning > 0 { // it is counted apart there
+		t.Out = max(t.Out, 0) + t.Reasoning
+	}
+	if t.Total < 0 && t.In >= 0 && t.Out >= 0 {
+		t.Total = t.In + t.Out
+	}
+	c.Tokens = t
 }
 
 // ofKind is raw when it is of the kind, else nil.

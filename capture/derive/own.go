@@ -75,6 +75,12 @@ func chatFinish(reason string) string {
 		return "stop"
 	case "max_tokens", "max_output_tokens", "model_context_window_exceeded":
 		return "length"
+	case "STOP":
+		return "stop"
+	case "MAX_TOKENS":
+		return "length"
+	case "SAFETY":
+		return "content_filter"
 	case "tool_use":
 		return "tool_calls"
 	case "refusal":

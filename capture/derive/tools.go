@@ -48,6 +48,20 @@ func answerParts(response []byte, tool func(id, name, arguments []byte, shape an
 		}
 		return
 	}
+	if candidates := jsonx.Get(response, "candidates"); jsonx.KindOf(candidates) == jsonx.KindArray {
+		for it := jsonx.Array(candidates); it.Next(); {
+			for p := jsonx.Array(jsonx.Get(jsonx.Get(it.Value(), "content"), "parts")); p.Next(); {
+				f, t := jsonx.Get(p.Value(), "functionCall"), jsonx.Get(p.Value(), "text")
+				switch {
+				case jsonx.KindOf(f) == jsonx.KindObject:
+					tool(jsonx.Get(f, "id"), jsonx.Get(f, "name"), jsonx.Get(f, "args"), shapeValue)
+				case jsonx.Truthy(jsonx.Get(p.Value(), "thought")) && jsonx.KindOf(t) == jsonx.KindString:
+					thought(t)
+				}
+			}
+		}
+		return
+	}
 	for it := jsonx.Array(jsonx.Get(response, "content")); it.Next(); {
 		b := it.Value()
 		switch word(jsonx.Get(b, "type")) {

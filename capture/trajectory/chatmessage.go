@@ -221,6 +221,15 @@ func appendTools(dst []byte, dialect string, tools []byte, left func(detail stri
 		kind := text(t, "type")
 		f := t
 		switch {
+		case dialect == "gemini":
+			for m := jsonx.Object(t); m.Next(); {
+				if key := string(m.Key()); key != "functionDeclarations" && key != "function_declarations" {
+					left(key + " ")
+				} else if inner := appendTools(nil, "", m.Value(), left); inner != nil {
+					dst = append(appendElement(dst), inner[1:len(inner)-1]...)
+				}
+			}
+			continue
 		case dialect == "chat" && kind == "function":
 			dst = appendElement(dst)
 			dst = append(dst, t...)
@@ -241,7 +250,7 @@ func appendTools(dst []byte, dialect string, tools []byte, left func(detail stri
 		if d := jsonx.Get(f, "description"); jsonx.KindOf(d) == jsonx.KindString {
 			dst = append(append(dst, `,"description":`...), d...)
 		}
-		for _, name := range []string{"parameters", "input_schema"} {
+		for _, name := range []string{"parameters", "input_schema", "parametersJsonSchema", "parameters_json_schema"} {
 			if p := jsonx.Get(f, name); jsonx.KindOf(p) == jsonx.KindObject {
 				dst = append(append(dst, `,"parameters":`...), p...)
 			}

@@ -56,6 +56,12 @@ func elements(dialect string, request []byte, visit func(element)) {
 	jsonx.GetAll(request, []string{"messages", "system", "input", "instructions"}, got[:])
 	list := got[0]
 	switch dialect {
+	case "gemini":
+		system := either(request, "systemInstruction", "system_instruction")
+		if !jsonx.IsNull(system) {
+			visit(element{dialect, "system", system})
+		}
+		list = jsonx.Get(request, "contents")
 	case "messages":
 		if !jsonx.IsNull(got[1]) {
 			visit(element{dialect, "system", got[1]})
@@ -76,6 +82,8 @@ func elements(dialect string, request []byte, visit func(element)) {
 // items appends what an element says.
 func (e element) items(items []Item) []Item {
 	switch {
+	case e.dialect == "gemini":
+		return content(items, e.role, e.raw)
 	case e.role != "":
 		return blocks(items, e.role, e.raw)
 	case e.dialect == "messages":
@@ -90,6 +98,10 @@ func (e element) items(items []Item) []Item {
 func ResponseItems(dialect string, response []byte) []Item {
 	var items []Item
 	switch dialect {
+	case "gemini":
+		for it := jsonx.Array(jsonx.Get(response, "candidates")); it.Next(); {
+			items = content(items, "assistant", jsonx.Get(it.Value(), "content"))
+		}
 	case "messages":
 		return blocks(items, "assistant", jsonx.Get(response, "content"))
 	case "responses":

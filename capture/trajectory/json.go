@@ -257,6 +257,11 @@ func (r *Rollout) writeTurns(o *out, dir string) error {
 // answerOf is what an answer says, in its dialect's own form.
 func answerOf(dialect string, response []byte) []byte {
 	switch dialect {
+	case "gemini":
+		if it := jsonx.Array(jsonx.Get(response, "candidates")); it.Next() {
+			return jsonx.Get(it.Value(), "content")
+		}
+		return nil
 	case "messages":
 		return jsonx.Get(response, "content")
 	case "responses":

@@ -128,6 +128,12 @@ func (c *call) guess() {
 		for it := jsonx.Array(jsonx.Get(c.response, "choices")); it.Next() && c.finish == ""; {
 			c.finish = text(it.Value(), "finish_reason")
 		}
+	case "gemini":
+		usage = jsonx.Get(c.response, "usageMetadata")
+		c.prompt, c.completion = number(jsonx.Get(usage, "promptTokenCount")), number(jsonx.Get(usage, "candidatesTokenCount"))
+		if it := jsonx.Array(jsonx.Get(c.response, "candidates")); it.Next() {
+			c.finish = text(it.Value(), "finishReason")
+		}
 	default:
 		c.prompt, c.completion = number(jsonx.Get(usage, "input_tokens")), number(jsonx.Get(usage, "output_tokens"))
 		if c.dialect == "messages" && c.prompt >= 0 {

@@ -34,7 +34,7 @@ func TestThreat_callWithoutToken(t *testing.T) {
 func TestThreat_tokenTravelsOn(t *testing.T) {
 	up := newUpstream(t, answerAll)
 	r := start(t, up.url(), func(c *Config) { c.AuthTokenFile = tokenFileOf(t, "our-token\nour-other\n") })
-	for _, header := range [][]string{{"Authorization", "Bearer our-token"}, {"X-Api-Key", "our-token"}, {"Authorization", "Bearer our-token", "X-Api-Key", "our-other"}} {
+	for _, header := range [][]string{{"Authorization", "Bearer our-token"}, {"X-Api-Key", "our-token"}, {"X-Goog-Api-Key", "our-token"}, {"Authorization", "Bearer our-token", "X-Api-Key", "our-other"}} {
 		for _, path := range []string{"/v1/chat/completions", "/tokenize"} {
 			r.post(path, "{}", header...)
 			if head := up.next().Head; strings.Contains(head, "our-") {
@@ -81,7 +81,7 @@ func TestThreat_clientCredentialLeaves(t *testing.T) {
 	up := newUpstream(t, answerAll)
 	r := start(t, up.url(), func(c *Config) { c.UpstreamAPIKeyFile = tokenFileOf(t, "upstream-key\n") })
 	for _, path := range []string{"/v1/chat/completions", "/v1/messages", "/tokenize"} {
-		r.post(path, "{}", "Authorization", "Bearer client-secret", "X-Api-Key", "client-secret")
+		r.post(path, "{}", "Authorization", "Bearer client-secret", "X-Api-Key", "client-secret", "X-Goog-Api-Key", "client-secret")
 		if head := up.next().Head; strings.Contains(head, "client-secret") || !strings.Contains(head, "upstream-key") {
 			t.Errorf("%s: the upstream got %q", path, head)
 		}

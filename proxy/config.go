@@ -30,6 +30,8 @@ type Config struct {
 	Upstream string `default:"http://127.0.0.1:8000" help:"Root of the model server, http or https; may carry a path, a last /v1 is not doubled."`
 	// UpstreamDialects is what the upstream speaks natively, best first.
 	UpstreamDialects []string `default:"chat" help:"What the upstream speaks natively, best first: chat, messages, responses."`
+	// Gemini serves clients that speak Gemini's generateContent, by translation.
+	Gemini bool `help:"Serve clients that speak Gemini's generateContent, translated and recorded; without it their paths pass through as any other."`
 	// UpstreamAPIKeyFile holds the credential of upstream requests; client credentials then never leave rolltap.
 	UpstreamAPIKeyFile string `name:"upstream-api-key-file" help:"File with the credential for the upstream; client credentials then never leave rolltap."`
 	// UpstreamIdleTimeout is the longest silence of the upstream inside one exchange, the wait for its head included.

@@ -83,7 +83,7 @@ func testConfig(t testing.TB, upstream string) Config {
 		Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", Upstream: upstream,
 		UpstreamDialects: []string{"chat", "messages", "responses"}, UpstreamIdleTimeout: patience, UpstreamConnIdle: 3 * time.Second,
 		ClientWriteTimeout: time.Minute, Store: filepath.Join(t.TempDir(), "store"), Capture: CaptureBestEffort,
-		CaptureDeadline: 5 * time.Second, CaptureRaw: "auto", TokenCapture: "off", Durability: "journal", CaptureMaxBytes: 64 << 20, MaxRequestBytes: 64 << 20,
+		CaptureDeadline: 5 * time.Second, CaptureRaw: "auto", TokenCapture: "off", Gemini: true, Durability: "journal", CaptureMaxBytes: 64 << 20, MaxRequestBytes: 64 << 20,
 		Rewrite: rewrite.DefaultPolicy(), Keepalive: 10 * time.Second, KeepaliveOpen: 45 * time.Second,
 		DrainTimeout: 5 * time.Second, LogLevel: "debug", LogFormat: "json",
 	}

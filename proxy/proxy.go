@@ -47,6 +47,7 @@ type Handler struct {
 	buffers     *bufferPool
 	small       *bufferPool // of pumps: a translated stream holds two as long as it lasts
 	copyOptions capture.CopyOptions
+	unserved    []canon.Dialect // of clients, whose paths pass through
 	rawPolicy   capture.RawPolicy
 	tokens      *reloaded[[]string] // nil: nobody is asked
 	training    *training.Store     // nil: no tokens are captured
@@ -91,7 +92,7 @@ func (x *exchange) accept() bool {
 	if strings.HasPrefix(r.RequestURI, "/") {
 		target, _, _ = strings.Cut(r.RequestURI, "?") // as it was sent; url may write escapes in its own way
 	}
-	x.route = rewrite.ParseRoute(target)
+	x.route = rewrite.ParseRoute(target, x.h.unserved...)
 	x.dialect = rewrite.DialectOf(x.route.Dialect)
 	switch {
 	case r.Method == http.MethodConnect, target != "" && !strings.HasPrefix(target, "/"):
@@ -429,6 +430,9 @@ func newHandler(cfg Config, log *zap.Logger, m *metrics.Metrics, store *capture.
 		copyOptions: capture.CopyOptions{
 			Memory: holdBytes, Max: int64(cfg.CaptureMaxBytes), Budget: capture.NewBudget(memoryFor(copyBudget)),
 		},
+	}
+	if !cfg.Gemini {
+		h.unserved = []canon.Dialect{canon.Gemini}
 	}
 	for _, d := range cfg.UpstreamDialects {
 		h.dialects = append(h.dialects, canon.Dialect(d))

@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 
 	"rolltap/rewrite/canon"
@@ -52,8 +53,9 @@ type Route struct {
 }
 
 // ParseRoute takes the escaped path of a request target apart. Segments are cut at literal slashes and compared decoded, so /ng%2Drollout is
-// the prefix and an id with an encoded slash is one id, which no store accepts. At most one prefix is removed; a second is ordinary path.
-func ParseRoute(escapedPath string) Route {
+// the prefix and an id with an encoded slash is one id, which no store accepts. At most one prefix is removed; a second is ordinary path. Paths of the
+// dialects in without are Other.
+func ParseRoute(escapedPath string, without ...canon.Dialect) Route {
 	r := Route{Path: escapedPath}
 	if r.Path == "" {
 		r.Path = "/" // an absolute request target without a path
@@ -65,7 +67,7 @@ func ParseRoute(escapedPath string) Route {
 		}
 		r.Prefix, r.Path = r.Path[:len(r.Path)-len(rest)], rest
 	}
-	if e := recognise(decoded(r.Path)); e.endpoint != Other {
+	if e := recognise(decoded(r.Path)); e.endpoint != Other && !slices.Contains(without, e.dialect) {
 		r.Endpoint, r.Dialect, r.Path, r.Target = e.endpoint, e.dialect, e.path, e.target
 	}
 	return r

@@ -14,6 +14,7 @@ import (
 
 	"rolltap/rewrite"
 	"rolltap/rewrite/canon"
+	"rolltap/rewrite/dialect"
 )
 
 // The tables of docs/translation.md are claims. Each row has an example in testdata/constructs, and the example has to come out as the row says:
@@ -105,6 +106,9 @@ func saysHi(d canon.Dialect) string {
 	if d == canon.Messages {
 		return `{"model":"m","max_tokens":9999,"messages":[{"role":"user","content":"hi"}]}`
 	}
+	if d == canon.Gemini {
+		return `{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}`
+	}
 	return `{"model":"m","input":"hi"}`
 }
 
@@ -121,7 +125,7 @@ func (e *example) ask(t *testing.T, d canon.Dialect) (*rewrite.Translation, []by
 			t.Fatal(err)
 		}
 	}
-	tr := rewrite.NewTranslation(translator(t, d), translator(t, canon.Chat), &policy, rewrite.Call{ID: "1", MaxModelLen: 1 << 20})
+	tr := rewrite.NewTranslation(translator(t, d), translator(t, canon.Chat), &policy, rewrite.Call{ID: "1", MaxModelLen: 1 << 20, Target: dialect.Target{Model: targetOf(d).Model}})
 	body, err := tr.Request(with(saysHi(d), e.Request))
 	var p *canon.Problem
 	if errors.As(err, &p) != (err != nil) {
@@ -156,6 +160,7 @@ func TestRequestsBecomeWhatTheTablesSay(t *testing.T) {
 	}
 	eachExample(t, "Messages requests", "testdata/constructs/messages.json", check(canon.Messages))
 	eachExample(t, "Responses requests", "testdata/constructs/responses.json", check(canon.Responses))
+	eachExample(t, "Gemini requests", "testdata/constructs/gemini.json", check(canon.Gemini))
 	eachExample(t, "Other settings", "testdata/constructs/settings.json", check(""))
 }
 
@@ -189,6 +194,7 @@ func TestAnswersBecomeWhatTheTablesSay(t *testing.T) {
 	}
 	eachExample(t, "Answers to Messages clients", "testdata/constructs/to_messages.json", check(canon.Messages))
 	eachExample(t, "Answers to Responses clients", "testdata/constructs/to_responses.json", check(canon.Responses))
+	eachExample(t, "Answers to Gemini clients", "testdata/constructs/to_gemini.json", check(canon.Gemini))
 }
 
 // compareBeside compares the third cell with what was lost, or with the end of all.

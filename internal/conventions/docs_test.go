@@ -236,10 +236,10 @@ func TestWordsTables(t *testing.T) {
 	sameWords(t, "outcomes in docs/store.md", got, outcomeConstants(t, "outcome"))
 
 	got = nil
-	for _, m := range regexp.MustCompile("(?m)^\\| [45]\\d\\d \\| `([a-z_]+)` \\| .* \\| .* \\|$").FindAllStringSubmatch(docs["README.md"], -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| [45]\\d\\d \\| `([a-z_]+)` \\| .* \\| .* \\|$").FindAllStringSubmatch(docs["docs/answers.md"], -1) {
 		got = append(got, m[1])
 	}
-	sameWords(t, "codes in README.md", got, outcomeConstants(t, "code"))
+	sameWords(t, "codes in docs/answers.md", got, outcomeConstants(t, "code"))
 }
 
 func sameWords(t *testing.T, what string, got, want []string) {

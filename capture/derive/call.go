@@ -50,6 +50,7 @@ type Own struct {
 	UserAgent string
 	Path      string
 	Upstream  string // dialect spoken there, "" when nothing was sent
+	AskedFor  string // model that the upstream named, else that it was asked for
 	Side      Side
 }
 
@@ -65,9 +66,10 @@ func recordKeys() []string {
 
 // Reader reads calls. It is not safe for concurrent use; the zero value is ready.
 type Reader struct {
-	noSide bool
-	keys   []string
-	found  [19][]byte
+	NoSide bool // Own.Side is not looked for, which saves two passes over the request
+
+	keys  []string
+	found [19][]byte
 }
 
 // Read makes a Call of a line, which is valid JSON. The error is ErrUnusable.
@@ -104,7 +106,7 @@ func (r *Reader) Read(line []byte, index int) (Call, error) {
 	}
 	c.answer()
 	c.own(f[18])
-	if !r.noSide {
+	if !r.NoSide {
 		c.Own.Side = c.side()
 	}
 	return c, nil

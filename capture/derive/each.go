@@ -12,7 +12,7 @@ type Source struct {
 	Dir, Rollout string
 	Outline      int      // lines longer than this are read as outlines (capture.Lines.Outline); 0: all are read whole
 	Whole        []string // members that outlines keep whole
-	NoSide       bool     // Own.Side is not looked for, which saves two passes over the request
+	NoSide       bool     // as Reader.NoSide
 }
 
 // Found is what a rollout has besides its calls.
@@ -35,7 +35,7 @@ func (s Source) Each(visit func(*Call, capture.Line) error) (Found, error) {
 	}
 	defer lines.Close()
 	lines.Outline(s.Outline, s.Whole...)
-	r := Reader{noSide: s.NoSide}
+	r := Reader{NoSide: s.NoSide}
 	for {
 		l, err := lines.Next()
 		if errors.Is(err, io.EOF) {

@@ -24,7 +24,9 @@ func (c *Call) own(raw []byte) {
 	clear(n[:])
 	jsonx.GetAll(got[6], []string{"session", "agent", "parent_agent", "user_agent"}, n[:])
 	o.Session, o.Agent, o.Parent, o.UserAgent = word(n[0]), word(n[1]), word(n[2]), word(n[3])
-	o.Upstream = word(jsonx.Get(got[8], "dialect"))
+	clear(n[:])
+	jsonx.GetAll(got[8], []string{"dialect", "model"}, n[:2])
+	o.Upstream, o.AskedFor = word(n[0]), word(n[1])
 }
 
 // filled is a list that has something in it, else nil.

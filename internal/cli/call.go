@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"rolltap/capture/derive"
 	"rolltap/internal/jsonx"
 )
 
@@ -26,141 +27,45 @@ type call struct {
 	rawRequest, rawRes []byte // raw JSON strings, nil when absent
 }
 
-// readCall reads a record, which is valid JSON. Members that it lacks or that have another type are unknown.
-func readCall(line []byte) call {
-	c := call{latency: -1, ttft: -1, status: -1, prompt: -1, completion: -1, cached: -1, reasoning: -1}
-	var own []byte
-	for it := jsonx.Object(line); it.Next(); {
-		switch v := it.Value(); string(it.Key()) {
-		case "model_call_id":
-			c.id, _ = jsonx.Text(v)
-		case "dialect":
-			c.dialect, _ = jsonx.Text(v)
-		case "started_at":
-			c.started = instant(v)
-		case "completed_at":
-			c.completed = instant(v)
-		case "latency_ms":
-			c.latency = millis(v)
-		case "latency_ttft_ms":
-			c.ttft = millis(v)
-		case "status_code":
-			c.status = number(v)
-		case "error_category":
-			c.category, _ = jsonx.Text(v)
-		case "request":
-			c.request = present(v)
-		case "response":
-			c.response = present(v)
-		case "request_raw":
-			c.rawRequest = present(v)
-		case "response_raw":
-			c.rawRes = present(v)
-		case "local_response_reason":
-			c.localReason, _ = jsonx.Text(v)
-		case "rolltap":
-			own = present(v)
-		}
-	}
-	c.readOwn(own)
-	for _, m := range [][]byte{c.response, jsonx.Get(own, "upstream"), c.request} {
-		if c.model == "" {
-			c.model = text(m, "model")
-		}
-	}
-	return c
-}
+// callReader reads records as stats and exports do, so that a call is the same wherever it is shown.
+type callReader struct{ derived derive.Reader }
 
-func (c *call) readOwn(own []byte) {
-	if own == nil {
-		c.guess()
-		return
-	}
-	var usage []byte
-	for it := jsonx.Object(own); it.Next(); {
-		switch v := it.Value(); string(it.Key()) {
-		case "outcome":
-			c.outcome, _ = jsonx.Text(v)
-		case "finish_reason":
-			c.finish, _ = jsonx.Text(v)
-		case "stream":
-			c.stream = jsonx.Truthy(v)
-		case "usage":
-			usage = v
-		case "upstream":
-			c.upstreamDialect = text(v, "dialect")
-		case "losses":
-			for l := jsonx.Array(v); l.Next(); {
-				c.losses = append(c.losses, text(l.Value(), "path")+" ("+text(l.Value(), "reason")+")")
-			}
-		case "truncated":
-			for t := jsonx.Array(v); t.Next(); {
-				s, _ := jsonx.Text(t.Value())
-				c.truncated = append(c.truncated, s)
-			}
-		}
-	}
-	c.prompt = number(jsonx.Get(usage, "prompt_tokens"))
-	c.completion = number(jsonx.Get(usage, "completion_tokens"))
-	c.cached = number(jsonx.Get(usage, "cached_tokens"))
-	c.reasoning = number(jsonx.Get(usage, "reasoning_tokens"))
-}
+func newCallReader() *callReader { return &callReader{derive.Reader{NoSide: true}} }
 
-// guess fills what rolltap's own member would say: another program wrote this record, in the same format without it.
-func (c *call) guess() {
-	c.outcome = "ok"
-	switch c.category {
-	case "", "incomplete", "capture_parse_error":
-	case "cancelled":
-		c.outcome = "client_gone"
-	case "stream_truncated", "connection":
-		c.outcome = "upstream_cut"
-	case "timeout":
-		c.outcome = "upstream_timeout"
-	default:
-		c.outcome = "upstream_error"
+// read makes a call of a line, which is valid JSON. The error says that it is no record.
+func (r *callReader) read(line []byte) (call, error) {
+	d, err := r.derived.Read(line, 0)
+	if err != nil {
+		return call{}, err
 	}
-	c.stream = jsonx.Truthy(jsonx.Get(c.request, "stream"))
-	usage := jsonx.Get(c.response, "usage")
-	switch c.dialect {
-	case "chat":
-		c.prompt, c.completion = number(jsonx.Get(usage, "prompt_tokens")), number(jsonx.Get(usage, "completion_tokens"))
-		for it := jsonx.Array(jsonx.Get(c.response, "choices")); it.Next() && c.finish == ""; {
-			c.finish = text(it.Value(), "finish_reason")
-		}
-	case "gemini":
-		usage = jsonx.Get(c.response, "usageMetadata")
-		c.prompt, c.completion = number(jsonx.Get(usage, "promptTokenCount")), number(jsonx.Get(usage, "candidatesTokenCount"))
-		if it := jsonx.Array(jsonx.Get(c.response, "candidates")); it.Next() {
-			c.finish = text(it.Value(), "finishReason")
-		}
-	default:
-		c.prompt, c.completion = number(jsonx.Get(usage, "input_tokens")), number(jsonx.Get(usage, "output_tokens"))
-		if c.dialect == "messages" && c.prompt >= 0 {
-			// This dialect counts what came from or went into a cache beside its input tokens.
-			for _, key := range []string{"cache_read_input_tokens", "cache_creation_input_tokens"} {
-				c.prompt += max(0, number(jsonx.Get(usage, key)))
-			}
-		}
-		c.finish = text(c.response, "stop_reason")
+	used := d.Used()
+	c := call{
+		upstreamDialect: d.Own.Upstream, outcome: d.Own.Outcome, finish: d.Own.Finish, stream: d.Own.Stream,
+		started: instant(d.Started), completed: instant(d.Completed), latency: millis(d.Latency), ttft: millis(d.TTFT), status: -1,
+		prompt: used.Prompt, completion: used.Completion, cached: used.Cached, reasoning: used.Reasoning,
+		request: d.Request, response: d.Response, rawRequest: d.RequestRaw, rawRes: d.ResponseRaw,
 	}
+	if n, ok := jsonx.Int(d.Status); ok {
+		c.status = n
+	}
+	c.id, _ = jsonx.Text(d.ID)
+	c.dialect, _ = jsonx.Text(d.Dialect)
+	if c.model, _ = jsonx.Text(d.Model); c.model == "" {
+		c.model = d.Own.AskedFor
+	}
+	c.category, _ = jsonx.Text(d.Category)
+	c.localReason, _ = jsonx.Text(d.LocalReason)
+	for l := jsonx.Array(d.Own.Losses); l.Next(); {
+		c.losses = append(c.losses, text(l.Value(), "path")+" ("+text(l.Value(), "reason")+")")
+	}
+	for t := jsonx.Array(d.Own.Truncated); t.Next(); {
+		s, _ := jsonx.Text(t.Value())
+		c.truncated = append(c.truncated, s)
+	}
+	return c, nil
 }
 
 func (c *call) failed() bool { return c.outcome != "ok" }
-
-func present(raw []byte) []byte {
-	if jsonx.IsNull(raw) {
-		return nil
-	}
-	return raw
-}
-
-func number(raw []byte) int64 {
-	if n, ok := jsonx.Int(raw); ok && n >= 0 {
-		return n
-	}
-	return -1
-}
 
 func float(raw []byte) (float64, bool) {
 	if jsonx.KindOf(raw) != jsonx.KindNumber {

@@ -15,7 +15,7 @@ import (
 // Clear removes rollouts before another attempt is made under their ids.
 type Clear struct {
 	Rollouts []string `arg:"" optional:"" name:"rollout" help:"Rollouts whose files are removed: records, tokens, marks, seal and damaged lines."`
-	Store    string   `default:"./rollouts" placeholder:"DIR" help:"Capture folder."`
+	Store    string   `default:"./rollouts" placeholder:"DIR" help:"Capture folder; ./rollouts without it."`
 	Rows     string   `env:"-" placeholder:"FILE" help:"Rows of a run that are about to be dispatched: their rollouts are removed, too."`
 }
 

@@ -146,7 +146,8 @@ func (r *demoRun) record(s sentCall) (call, bool) {
 		if l.Damage != nil || l.Torn || text(l.Raw, "model_call_id") != s.id {
 			continue
 		}
-		return readCall(bytes.Clone(l.Raw)), true
+		c, err := newCallReader().read(bytes.Clone(l.Raw))
+		return c, err == nil
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // Export writes rollouts for other programs and for people.
 type Export struct {
 	Rollouts []string `arg:"" optional:"" name:"rollout" help:"Rollouts to export; all without one."`
-	Store    string   `default:"./rollouts" placeholder:"DIR" help:"Capture folder."`
+	Store    string   `default:"./rollouts" placeholder:"DIR" help:"Capture folder; ./rollouts without it."`
 	Format   string   `required:"" enum:"gym,chat,html,trajectory" env:"-" help:"What to write: gym, chat, html or trajectory."`
 	Out      string   `env:"-" placeholder:"PATH" help:"New file, standard output without it; of html the folder for a page each, or the page when it ends in .html."`
 	Results  string   `env:"-" placeholder:"FILE" help:"gym: rows of a run; each gets the calls of its rollout. The file is not changed."`

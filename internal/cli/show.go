@@ -17,7 +17,7 @@ import (
 // Show prints what a store holds: the list of rollouts, or the calls of one.
 type Show struct {
 	Rollout string `arg:"" optional:"" help:"Rollout to read; without it the list of rollouts."`
-	Store   string `default:"./rollouts" placeholder:"DIR" help:"Capture folder."`
+	Store   string `default:"./rollouts" placeholder:"DIR" help:"Capture folder; ./rollouts without it."`
 	JSON    bool   `name:"json" env:"-" help:"For machines: one JSON object, of a rollout with every record whole under calls."`
 	Tokens  bool   `env:"-" help:"The token ids that were captured: a row for each call; with --json whole prompts, ids and log probabilities."`
 	Follow  bool   `env:"-" help:"Go on while it grows, until interrupted."`
@@ -56,7 +56,7 @@ func (s *Show) Run(ctx context.Context, c *Console) error {
 		return fmt.Errorf("no rollout %s in %s", s.Rollout, s.Store)
 	}
 	w := bufio.NewWriterSize(c.Out, 64<<10)
-	var out records = &people{s: s, c: c, t: newTranscript(c, w)}
+	var out records = &people{s: s, c: c, t: newTranscript(c, w), r: newCallReader()}
 	if s.JSON {
 		out = &machines{s: s, w: w}
 	}
@@ -150,6 +150,7 @@ type people struct {
 	s     *Show
 	c     *Console
 	t     *transcript
+	r     *callReader
 	total summary
 }
 
@@ -160,11 +161,15 @@ func (p *people) begin() error {
 }
 
 func (p *people) line(_ *capture.Lines, l capture.Line) error {
-	if l.Damage != nil {
-		p.total.damaged++
-		return p.t.damaged(l.Index+1, l.Number, l.Damage)
+	var c call
+	err := l.Damage
+	if err == nil {
+		c, err = p.r.read(l.Raw)
 	}
-	c := readCall(l.Raw)
+	if err != nil {
+		p.total.damaged++
+		return p.t.damaged(l.Index+1, l.Number, err)
+	}
 	p.total.add(c)
 	return p.t.call(l.Index+1, c)
 }

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 	"unicode"
+
+	"rolltap/capture/derive"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -69,6 +71,29 @@ func TestShowGolden(t *testing.T) {
 func TestShowList(t *testing.T) {
 	golden(t, "list.txt", show(t, Show{Store: store}, Console{}))
 	golden(t, "list.json", show(t, Show{Store: store, JSON: true}, Console{}))
+}
+
+// TestShowAgreesWithStats: a line whose members have other types than records have is damaged to all who read calls, and an answer of
+// another program ends with the same word.
+func TestShowAgreesWithStats(t *testing.T) {
+	dir := t.TempDir()
+	lines := `{"dialect":"messages","model_call_id":"a","latency_ms":{},"response":{"stop_reason":"end_turn"}}` + "\n" +
+		`{"dialect":"messages","model_call_id":"b","latency_ms":7,"response":{"stop_reason":"end_turn","usage":{"input_tokens":3,"cache_read_input_tokens":4}}}` + "\n"
+	if err := os.WriteFile(dataFile(dir, "r"), []byte(lines), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	one, list, sums := show(t, Show{Rollout: "r", Store: dir}, Console{}), show(t, Show{Store: dir}, Console{}), stats(t, Stats{Store: dir, Rollouts: []string{"r"}})
+	for name, v := range map[string]struct{ got, want string }{
+		"transcript: damage": {one, "line 1 is damaged: " + derive.ErrUnusable.Error()},
+		"transcript: answer": {one, "finish stop  7.0 ms  7 → - tokens (4 cached)"},
+		"transcript: total":  {one, "1 call, 7 → - tokens, 1 damaged line"},
+		"list":               {list, "1 damaged line"},
+		"stats":              {sums, "1 damaged line"},
+	} {
+		if !strings.Contains(v.got, v.want) {
+			t.Errorf("%s: %q is not in\n%s", name, v.want, v.got)
+		}
+	}
 }
 
 func TestShowJSONHasEveryRecordWhole(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 // Stats prints what the calls of a store add up to.
 type Stats struct {
 	Rollouts []string `arg:"" optional:"" name:"rollout" help:"Rollouts to read, call by call; without one all of the store, a line each."`
-	Store    string   `default:"./rollouts" placeholder:"DIR" help:"Capture folder."`
+	Store    string   `default:"./rollouts" placeholder:"DIR" help:"Capture folder; ./rollouts without it."`
 	JSON     bool     `name:"json" env:"-" help:"For machines: one JSON object; of rollouts that are named with every derived call record."`
 }
 

@@ -96,6 +96,7 @@ func summarize(dir, id string) (summary, error) {
 	if st, err := os.Stat(dataFile(dir, id)); err == nil {
 		s.bytes, s.last = st.Size(), st.ModTime()
 	}
+	r := newCallReader()
 	var last time.Time
 	for {
 		l, err := lines.Next()
@@ -110,7 +111,11 @@ func summarize(dir, id string) (summary, error) {
 		case l.Damage != nil:
 			s.damaged++
 		default:
-			c := readCall(l.Raw)
+			c, err := r.read(l.Raw)
+			if err != nil {
+				s.damaged++
+				continue
+			}
 			s.add(c)
 			if c.completed.After(last) {
 				last = c.completed

@@ -16,7 +16,7 @@ import (
 
 // Verify checks every line of a store.
 type Verify struct {
-	Store  string `default:"./rollouts" placeholder:"DIR" help:"Capture folder."`
+	Store  string `default:"./rollouts" placeholder:"DIR" help:"Capture folder; ./rollouts without it."`
 	Repair bool   `env:"-" help:"Move damaged lines to <id>.capture.damaged, then verify; nothing is lost."`
 	Strict bool   `env:"-" help:"Known losses count too: incomplete marks, gaps in the numbers of records, tokens that were lost."`
 	JSON   bool   `name:"json" env:"-" help:"Print one JSON object."`

@@ -8,7 +8,7 @@ import (
 )
 
 // ErrorStatus is the HTTP status that an error stands for which came without one, inside a stream: by its code when that is a number, else
-// by the words of the three dialects and of vLLM in code and type. 0 when nothing is recognised. Both arguments are raw JSON values or nil.
+// by the words of the dialects of upstreams and of vLLM in code and type. 0 when nothing is recognised. Both arguments are raw JSON values or nil.
 func ErrorStatus(code, typ []byte) int {
 	if n, ok := jsonx.Int(code); ok {
 		return errorRange(n)

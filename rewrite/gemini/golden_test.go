@@ -42,5 +42,7 @@ func FuzzStream(f *testing.F) {
 	for _, c := range streams {
 		f.Add([]byte(c.stream), uint16(3))
 	}
-	f.Fuzz(func(t *testing.T, stream []byte, cut uint16) { dialecttest.CheckStream(t, New(), New(), stream, int(cut)) })
+	f.Fuzz(func(t *testing.T, stream []byte, cut uint16) {
+		dialecttest.CheckStream(t, New(), New(), stream, int(cut))
+	})
 }

@@ -53,7 +53,8 @@ func (w *windows) renew(ask func() ([]byte, error)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
-	case errors.Is(err, errNotAllowed): // the next one may be
+	case errors.Is(err, errNotAllowed): // the next one may be, and until then nothing is known that others could go by
+		return
 	case err != nil:
 		w.next = time.Now().Add(windowRetry)
 	default:

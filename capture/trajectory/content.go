@@ -2,6 +2,47 @@ package trajectory
 
 import "rolltap/internal/jsonx"
 
+// contents visits the contents of a request. Those of the model behind each other are one: SDKs keep the chunks of a stream so.
+func contents(list []byte, visit func(raw []byte)) {
+	var first, joined []byte // of the model's run at hand: its first content, and what all say if there are more
+	flush := func() {
+		switch {
+		case joined != nil:
+			visit(append(joined, "]}"...))
+		case first != nil:
+			visit(first)
+		}
+		first, joined = nil, nil
+	}
+	for it := jsonx.Array(list); it.Next(); {
+		raw := it.Value()
+		switch {
+		case text(raw, "role") != "model":
+			flush()
+			visit(raw)
+		case first == nil:
+			first = raw
+		default:
+			if joined == nil {
+				joined = appendParts([]byte(`{"role":"model","parts":[`), first)
+			}
+			joined = appendParts(joined, raw)
+		}
+	}
+	flush()
+}
+
+// appendParts appends the parts of a content to a list of them.
+func appendParts(dst, content []byte) []byte {
+	for it := jsonx.Array(jsonx.Get(content, "parts")); it.Next(); {
+		if dst[len(dst)-1] != '[' {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, it.Value()...)
+	}
+	return dst
+}
+
 // content reads a content of Gemini: {"role", "parts"}, or a text in its place. Role is whose it is where that is clear. Texts behind each other that
 // are of one kind are one item, as the model wrote them: SDKs keep the pieces of a stream apart.
 func content(items []Item, role string, raw []byte) []Item {

@@ -7,7 +7,7 @@ import (
 
 func TestContentsAreRead(t *testing.T) {
 	got := RequestItems("gemini", []byte(`{"systemInstruction":{"parts":[{"text":"S"}]},"contents":[{"parts":[{"text":"a"},{"inlineData":{"mimeType":"image/png","data":"AAAA"}}]},
-		{"role":"model","parts":[{"text":"T","thought":true},{"text":"b"},{"text":"c"},{"functionCall":{"id":"x","name":"f","args":{"k":1}}}]},
+		{"role":"model","parts":[{"text":"T","thought":true},{"text":"b"}]},{"role":"model","parts":[{"text":"c"},{"functionCall":{"id":"x","name":"f","args":{"k":1}}}]},
 		{"role":"user","parts":[{"functionResponse":{"id":"x","name":"f","response":{"output":"R"}}},{"functionResponse":{"name":"g","response":{"error":"E"}}},{"functionResponse":{"name":"h","response":{"a":1}}}]},
 		{"role":"model","parts":[{"executableCode":{"code":"1"}},{},7]},"odd"]}`))
 	for i := range got {

@@ -61,7 +61,8 @@ func elements(dialect string, request []byte, visit func(element)) {
 		if !jsonx.IsNull(system) {
 			visit(element{dialect, "system", system})
 		}
-		list = jsonx.Get(request, "contents")
+		contents(jsonx.Get(request, "contents"), func(raw []byte) { visit(element{dialect, "", raw}) })
+		return
 	case "messages":
 		if !jsonx.IsNull(got[1]) {
 			visit(element{dialect, "system", got[1]})

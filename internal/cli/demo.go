@@ -173,11 +173,12 @@ Claude Code
   ANTHROPIC_BASE_URL=%[1]s/ng-rollout/my-claude/training-token-capture ANTHROPIC_AUTH_TOKEN=demo ANTHROPIC_MODEL=rolltap-demo \
     ANTHROPIC_DEFAULT_HAIKU_MODEL=rolltap-demo ANTHROPIC_DEFAULT_SONNET_MODEL=rolltap-demo \
     ANTHROPIC_DEFAULT_OPUS_MODEL=rolltap-demo CLAUDE_CODE_SUBAGENT_MODEL=rolltap-demo claude
+  rolltap show my-claude --store %[2]s --tokens --json > my-claude.tokens.json
 
 Codex
   RT_KEY=demo codex -m rolltap-demo -c model_provider=rt \
     -c 'model_providers.rt={name="rt",base_url="%[1]s/ng-rollout/my-codex/v1",wire_api="responses",env_key="RT_KEY"}'
-`, r.base)
+`, r.base, quote(r.store))
 	_, err := fmt.Fprint(c.Out, b.String())
 	return err
 }

@@ -78,3 +78,12 @@ func (e *Export) check() error {
 	}
 	return errors.Join(errs...)
 }
+
+// open is how every export to one file begins: the rollouts to export, and the file, which its caller drops or commits.
+func (e *Export) open(c *Console) (ids []string, out *newFile, err error) {
+	if ids, err = chosen(e.Store, e.Rollouts); err != nil {
+		return nil, nil, err
+	}
+	out, err = createNew(e.Out, c.Out)
+	return ids, out, err
+}

@@ -26,11 +26,7 @@ func place(ctx context.Context, p *progress, dir, id string) (*trajectory.Rollou
 
 // trajectory writes a line for each rollout.
 func (e *Export) trajectory(ctx context.Context, c *Console) error {
-	ids, err := chosen(e.Store, e.Rollouts)
-	if err != nil {
-		return err
-	}
-	out, err := createNew(e.Out, c.Out)
+	ids, out, err := e.open(c)
 	if err != nil {
 		return err
 	}
@@ -66,11 +62,7 @@ func (o oneLine) Write(p []byte) (int, error) {
 
 // chat writes a line for each rollout, and what it leaves out to the report.
 func (e *Export) chat(ctx context.Context, c *Console) error {
-	ids, err := chosen(e.Store, e.Rollouts)
-	if err != nil {
-		return err
-	}
-	out, err := createNew(e.Out, c.Out)
+	ids, out, err := e.open(c)
 	if err != nil {
 		return err
 	}

@@ -15,11 +15,7 @@ import (
 
 // gym writes a row for each rollout, with its id and its calls.
 func (e *Export) gym(ctx context.Context, c *Console) error {
-	ids, err := chosen(e.Store, e.Rollouts)
-	if err != nil {
-		return err
-	}
-	out, err := createNew(e.Out, c.Out)
+	ids, out, err := e.open(c)
 	if err != nil {
 		return err
 	}

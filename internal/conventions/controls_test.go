@@ -82,7 +82,7 @@ var controls = []control{
 	one("capture.TestModesUnderAnyUmask", "capture/open.go", `const fileMode fs.FileMode = 0o640`, `const fileMode fs.FileMode = 0o644`),
 	one("capture.TestCopyLeavesNoFile", "capture/spool.go", `named: os.Remove(f.Name()) != nil`, `named: true`),
 	one("capture.TestKeep_notWhatIsNotOver", "capture/keep.go", `err != nil || !sealed {`, `err != nil && !sealed {`),
-	one("proxy.TestThreat_itemOfAnotherRollout", "proxy/memory.go", `m.items[memoryKey{rollout, id}]`, `m.items[memoryKey{"mine", id}]`),
+	one("proxy.TestThreat_itemOfAnotherRollout", "proxy/references.go", `m.items[memoryKey{rollout, id}]`, `m.items[memoryKey{"mine", id}]`),
 	one("rewrite.TestSealsHoldNothingButTexts", "rewrite/seal.go", `	return t, p[end:], isInterior(t)`, `	return t, p[end:], true`),
 	one("internal/cli.TestInert", "capture/trajectory/text.go", `	return unicode.In(r, unicode.Cc, unicode.Cf)
 }`, `	return false && unicode.In(r, unicode.Cc, unicode.Cf)

@@ -10,6 +10,8 @@
 //	      ├──SDK: stream decoder, accumulator──▶ what an application sees
 //	      └──our decoder, canon.Folder─────────▶ what we think it sees
 //
+// Google's SDK for Node judges what Gemini clients are sent, where E2E_GENAI names a folder that has it (gemini_test.go).
+//
 // All three are equal: texts, reasoning and its seal, calls with their ids and the bytes of their arguments, stop reasons, usage, log
 // probabilities, failures. Where an SDK cannot say something, or says it in its own way, the test names the exception and the reason.
 //

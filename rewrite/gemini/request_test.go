@@ -75,11 +75,11 @@ func FuzzCall(f *testing.F) {
 }
 
 // read reads a request, and its losses.
-func read(t *testing.T, body string, target dialect.Target) (*canon.Request, error, []canon.Loss) {
+func read(t *testing.T, body string, target dialect.Target) (*canon.Request, []canon.Loss, error) {
 	t.Helper()
 	policy, losses := dialect.DefaultPolicy(), canon.Losses{}
 	r, err := New().ReadCall([]byte(body), dialect.Options{Policy: &policy, Losses: &losses, Target: target})
-	return r, err, losses.List()
+	return r, losses.List(), err
 }
 
 func TestTheTargetSaysModelAndStream(t *testing.T) {
@@ -96,7 +96,7 @@ func TestTheTargetSaysModelAndStream(t *testing.T) {
 		{"both, and they differ", `{"model":"models/x",` + contents + `}`, dialect.Target{Model: "m"}, "m", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r, err, losses := read(t, c.body, c.target)
+			r, losses, err := read(t, c.body, c.target)
 			if err != nil || string(r.Model) != c.model || r.Stream != c.target.Stream || len(losses) != c.losses {
 				t.Errorf("%v: %+v, %v", err, r, losses)
 			}
@@ -119,7 +119,7 @@ func TestResultsFindTheirCalls(t *testing.T) {
 		{"answered already", call(`"id":"a","name":"f"`), result(`"name":"f"`) + "," + result(`"name":"f"`), "refused"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r, err, _ := read(t, `{"contents":[{"role":"model","parts":[`+c.calls+`]},{"role":"user","parts":[`+c.results+`]}]}`, dialect.Target{})
+			r, _, err := read(t, `{"contents":[{"role":"model","parts":[`+c.calls+`]},{"role":"user","parts":[`+c.results+`]}]}`, dialect.Target{})
 			got := "refused"
 			if err == nil {
 				var ids []string

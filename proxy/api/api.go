@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,6 +11,7 @@ import (
 
 	"rolltap/capture"
 	"rolltap/capture/training"
+	"rolltap/internal/jsonx"
 )
 
 // Options of the API.
@@ -63,7 +63,9 @@ func New(o Options) http.Handler {
 func fail(w http.ResponseWriter, status int, code, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	json.NewEncoder(w).Encode(map[string]any{"error": map[string]string{"code": code, "message": message}})
+	b := jsonx.AppendString([]byte(`{"error":{"code":`), code)
+	b = jsonx.AppendString(append(b, `,"message":`...), message)
+	w.Write(append(b, "}}\n"...))
 }
 
 // broken answers with what the store could not do.

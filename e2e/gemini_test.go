@@ -30,7 +30,7 @@ func TestGenAI(t *testing.T) {
 	server, err := proxy.Open(proxy.Config{
 		Listen: "127.0.0.1:0", Upstream: model.URL, UpstreamDialects: []string{"chat"}, UpstreamIdleTimeout: 10 * time.Second,
 		UpstreamConnIdle: 3 * time.Second, ClientWriteTimeout: time.Minute, Store: filepath.Join(t.TempDir(), "store"), Capture: proxy.CaptureRequired,
-		CaptureDeadline: 20 * time.Second, CaptureRaw: "auto", Durability: "journal", CaptureMaxBytes: 64 << 20, MaxRequestBytes: 64 << 20,
+		CaptureDeadline: 20 * time.Second, CaptureRaw: "auto", Gemini: true, Durability: "journal", CaptureMaxBytes: 64 << 20, MaxRequestBytes: 64 << 20,
 		Rewrite: rewrite.DefaultPolicy(), Keepalive: 10 * time.Second, KeepaliveOpen: 45 * time.Second, DrainTimeout: 5 * time.Second,
 		LogLevel: "error", LogFormat: "json", TokenCapture: "off",
 	}, proxy.Deps{Log: zap.NewNop(), Version: "test", Commit: "test"})

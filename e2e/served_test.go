@@ -67,7 +67,7 @@ func serve(t *testing.T, upstream canon.Dialect, replayed []exchange) *sidecar {
 	server, err := proxy.Open(proxy.Config{
 		Listen: "127.0.0.1:0", Upstream: up.URL, UpstreamDialects: []string{string(upstream)}, UpstreamIdleTimeout: 10 * time.Second,
 		UpstreamConnIdle: 3 * time.Second, ClientWriteTimeout: time.Minute, Store: s.store, Capture: proxy.CaptureRequired,
-		CaptureDeadline: 20 * time.Second, CaptureRaw: "auto", Durability: "journal", CaptureMaxBytes: 64 << 20, MaxRequestBytes: 64 << 20,
+		CaptureDeadline: 20 * time.Second, CaptureRaw: "auto", TokenCapture: "off", Durability: "journal", CaptureMaxBytes: 64 << 20, MaxRequestBytes: 64 << 20,
 		Rewrite: rewrite.DefaultPolicy(), Keepalive: 10 * time.Second, KeepaliveOpen: 45 * time.Second, DrainTimeout: 5 * time.Second,
 		LogLevel: "error", LogFormat: "json",
 	}, proxy.Deps{Log: zap.NewNop(), Version: "test", Commit: "test"})

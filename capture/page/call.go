@@ -155,10 +155,10 @@ func (p *page) timing(at int, c *derive.Call) {
 	}
 	if t >= 0 {
 		p.html(`<span>`)
-		p.text(took(t))
+		p.text(trajectory.Took(t))
 		first, streamed := c.FirstToken()
 		if streamed {
-			p.text(", first " + took(first))
+			p.text(", first " + trajectory.Took(first))
 		}
 		p.html("</span>")
 		if p.slowest > 0 {

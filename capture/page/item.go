@@ -31,7 +31,7 @@ func (p *page) answer(at int, it trajectory.Item, t *trajectory.Tool) {
 		if t.Result >= 0 {
 			p.html(` <span class="note">`)
 			if ms, known := p.r.Waited(at, t); known {
-				p.text(took(ms) + " until the ")
+				p.text(trajectory.Took(ms) + " until the ")
 			}
 			if t.Bad {
 				p.html(`<span class="said">failed</span> `)

@@ -136,7 +136,7 @@ func (p *page) chips() {
 	}
 	if from > 0 && to >= from {
 		p.chip("", p.instant(from).Format("2006-01-02 15:04:05 MST"))
-		p.chip("", took((to-from)*1000))
+		p.chip("", trajectory.Took((to-from)*1000))
 	}
 	for _, role := range []trajectory.Role{trajectory.RoleRetry, trajectory.RoleDropped, trajectory.RoleCompaction, trajectory.RoleSide} {
 		if n := r.Count(role); n > 0 {
@@ -216,7 +216,7 @@ func (p *page) lanes() {
 			end := max(c.Completed, c.Started)
 			p.html(`<a class="`, class, `" href="#c`, strconv.Itoa(c.Index+1), `" style="left:`, share(c.Started), "%;width:",
 				strconv.FormatFloat((end-c.Started)/(to-from)*100, 'f', 3, 64), `%" title="`)
-			p.textf("call %d, %s, %s", c.Index+1, c.Role, took((end-c.Started)*1000))
+			p.textf("call %d, %s, %s", c.Index+1, c.Role, trajectory.Took((end-c.Started)*1000))
 			p.html(`"></a>`)
 		}
 		p.html("</div></div>")

@@ -63,3 +63,18 @@ func Size(n int64) string {
 	}
 	return fmt.Sprintf("%.1f %s", f, unit)
 }
+
+// Took is a duration in milliseconds that a person reads.
+func Took(ms float64) string {
+	switch {
+	case ms < 10:
+		return fmt.Sprintf("%.1f ms", ms)
+	case ms < 1000:
+		return fmt.Sprintf("%d ms", int(ms))
+	case ms < 60e3:
+		return fmt.Sprintf("%.1f s", ms/1e3)
+	case ms < 3600e3:
+		return fmt.Sprintf("%dm%02ds", int(ms/60e3), int(ms/1e3)%60)
+	}
+	return fmt.Sprintf("%dh%02dm", int(ms/3600e3), int(ms/60e3)%60)
+}

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"time"
 
 	"rolltap/capture"
 	"rolltap/capture/derive"
+	"rolltap/capture/trajectory"
 	"rolltap/internal/jsonx"
 )
 
@@ -114,7 +114,7 @@ func (t *sumsTable) Call(c *derive.Call) {
 	}
 	used, ttft, total := c.Used(), "-", "-"
 	if ms, ok := c.FirstToken(); ok {
-		ttft = millisText(ms)
+		ttft = trajectory.Took(ms)
 	}
 	if d := millis(c.Latency); d >= 0 {
 		total = took(d)
@@ -185,18 +185,16 @@ func (t *sumsTable) row(id string, a *derive.Aggregates, remarks string) []cell 
 	for _, q := range []float64{0.5, 0.9, 0.99} {
 		text := "-"
 		if ms, ok := a.FirstToken.Quantile(q); ok {
-			text = millisText(ms)
+			text = trajectory.Took(ms)
 		}
 		row = append(row, cell{text: text, right: true})
 	}
 	spent := "-"
 	if ms, ok := a.Latency(); ok && ms >= 0 && ms < 1e13 {
-		spent = millisText(ms)
+		spent = trajectory.Took(ms)
 	}
 	return append(row, cell{text: spent, right: true}, cell{text: remarks, style: yellow})
 }
-
-func millisText(ms float64) string { return took(time.Duration(ms * float64(time.Millisecond))) }
 
 // Total prints what all add up to.
 func (t *sumsTable) Total(a *derive.Aggregates, rollouts int) error {

@@ -93,19 +93,7 @@ func amount(text string) string {
 func size(n int64) string { return trajectory.Size(n) }
 
 // took is a duration that a person reads.
-func took(d time.Duration) string {
-	switch {
-	case d < 10*time.Millisecond:
-		return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond))
-	case d < time.Second:
-		return fmt.Sprintf("%d ms", d.Milliseconds())
-	case d < time.Minute:
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	case d < time.Hour:
-		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
-	}
-	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
-}
+func took(d time.Duration) string { return trajectory.Took(float64(d) / float64(time.Millisecond)) }
 
 // count is a number that may be unknown (below 0).
 func count(n int64) string {

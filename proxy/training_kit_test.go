@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"rolltap/capture"
 	"rolltap/capture/training"
 	"rolltap/internal/demomodel"
 )
@@ -304,9 +305,18 @@ func same(t testing.TB, what string, got, want []string) {
 	}
 }
 
+// idle waits until nothing of a rollout is in flight: until its record, and what there is to say of its tokens, is in the store.
+func (r *rig) idle(rollout string) {
+	r.t.Helper()
+	if err := capture.Idle(r.t.Context(), r.cfg.Store, rollout); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
 // incomplete reports whether the tokens of a rollout are marked, or some call's fate is unknown.
 func (r *rig) incomplete(rollout string) bool {
 	r.t.Helper()
+	r.idle(rollout)
 	v, err := training.Verify(r.cfg.Store, rollout)
 	if err != nil {
 		r.t.Fatal(err)
@@ -317,6 +327,7 @@ func (r *rig) incomplete(rollout string) bool {
 // marks are the reasons why a rollout is incomplete.
 func (r *rig) marks(rollout string) string {
 	r.t.Helper()
+	r.idle(rollout)
 	v, err := training.Verify(r.cfg.Store, rollout)
 	if err != nil {
 		r.t.Fatal(err)

@@ -238,7 +238,7 @@ func TestTokens_clientLeaves(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.conn.Close()
-	r.record("r").expect(t, "rolltap.outcome", "client_gone", "rolltap.tokens.result", "client_gone")
+	r.record("r").expect(t, "rolltap.outcome", "client_gone", "rolltap.tokens.result", "client_gone") // the mark stands beside it
 	if got := r.marks("r"); got != "client_gone" {
 		t.Errorf("marked with %q", got)
 	}

@@ -148,62 +148,63 @@ func permuted(body string) string {
 // ids fit no text; what is not marks the rollout or leaves nothing behind, and nobody sees ids that he did not ask for.
 func TestTokens_recordings(t *testing.T) {
 	for name, change := range map[string]func(string) string{"as recorded": func(s string) string { return s }, "permuted": permuted} {
-		usable := 0
-		for _, a := range recordedAnswers(t, change) {
-			if a.usable() {
-				usable++
-			} else if name == "permuted" {
-				continue
-			}
-			for _, k := range talkers() {
-				ask := k.body(t, []any{k.user("hi")}, object{"stream": a.stream})
-				if k.dialect == "chat" {
-					ask = a.request
-				}
-				usable := a.usable() && (k.dialect == "chat" || !a.aborted)
-				t.Run(name+"/"+a.name+"/"+k.dialect, func(t *testing.T) {
-					t.Parallel()
-					up := newUpstream(t, func(c *call) {
-						if c.Target != "/v1/chat/completions" {
-							c.reply(404, "application/json", `{}`)
-							return
-						}
-						if !a.stream {
-							c.reply(200, "application/json", a.body)
-							return
-						}
-						c.open(200, "text/event-stream; charset=utf-8")
-						c.chunk(a.body)
-						c.end()
-					})
-					r := start(t, up.url(), taughtBy)
-					_, got, _ := r.do("POST", trainingPrefix+k.path, ask) // an answer without its end is cut
-					if k.dialect != "chat" && someIDs.MatchString(got) {
-						t.Errorf("the client sees ids: %.500s", got)
-					}
-					result, _ := r.record("r").at("rolltap.tokens.result").(string)
-					if !usable {
-						if result == "ok" {
-							t.Errorf("%d prompt ids, %d ids, %d log probabilities of %d tokens are called whole", len(a.prompt), len(a.generated), len(a.logprobs), a.completion)
-						}
-						if result != "failed" && !r.incomplete("r") {
-							t.Errorf("%s does not mask the rollout", result)
-						}
-						return
-					}
-					if result != "ok" {
-						t.Fatalf("result %q of a whole answer", result)
-					}
-					e := r.keptTokens("r")[0]
-					if !slices.Equal(e.prompt, a.prompt) || !slices.Equal(e.generation, a.generated) {
-						t.Errorf("stored are other ids than the engine's")
-					}
-					same(t, "log probabilities", e.logprobs, a.logprobs)
-				})
-			}
+		all := recordedAnswers(t, change)
+		if n := len(slices.DeleteFunc(slices.Clone(all), func(a recordedAnswer) bool { return !a.usable() })); n < 30 {
+			t.Errorf("%s: only %d recordings have all that a trainer needs", name, n)
 		}
-		if usable < 30 {
-			t.Errorf("%s: only %d recordings have all that a trainer needs", name, usable)
+		for _, k := range talkers() {
+			t.Run(name+"/"+k.dialect, func(t *testing.T) {
+				t.Parallel()
+				var now recordedAnswer // set before each call, read while it runs
+				up := newUpstream(t, func(c *call) {
+					switch {
+					case c.Target != "/v1/chat/completions":
+						c.reply(404, "application/json", `{}`)
+					case now.stream:
+						c.open(200, "text/event-stream; charset=utf-8")
+						c.chunk(now.body)
+						c.end()
+					default:
+						c.reply(200, "application/json", now.body)
+					}
+				})
+				r := start(t, up.url(), taughtBy)
+				for _, now = range all {
+					r.replay(t, k, now)
+				}
+			})
 		}
 	}
+}
+
+// replay is one call that is answered with a recording.
+func (r *rig) replay(t *testing.T, k talker, a recordedAnswer) {
+	t.Helper()
+	ask := k.body(t, []any{k.user("hi")}, object{"stream": a.stream})
+	if k.dialect == "chat" {
+		ask = a.request
+	}
+	_, got, _ := r.do("POST", strings.Replace(trainingPrefix, "/r/", "/"+a.name+"/", 1)+k.path, ask) // an answer without its end is cut
+	if k.dialect != "chat" && someIDs.MatchString(got) {
+		t.Errorf("%s: the client sees ids: %.500s", a.name, got)
+	}
+	result, _ := r.record(a.name).at("rolltap.tokens.result").(string)
+	if !a.usable() || k.dialect != "chat" && a.aborted {
+		if result == "ok" {
+			t.Errorf("%s: %d prompt ids, %d ids, %d log probabilities of %d tokens are called whole", a.name, len(a.prompt), len(a.generated), len(a.logprobs), a.completion)
+		}
+		if result != "failed" && !r.incomplete(a.name) {
+			t.Errorf("%s: %s does not mask the rollout", a.name, result)
+		}
+		return
+	}
+	if result != "ok" {
+		t.Errorf("%s: result %q of a whole answer", a.name, result)
+		return
+	}
+	e := r.keptTokens(a.name)[0]
+	if !slices.Equal(e.prompt, a.prompt) || !slices.Equal(e.generation, a.generated) {
+		t.Errorf("%s: stored are other ids than the engine's", a.name)
+	}
+	same(t, a.name+": log probabilities", e.logprobs, a.logprobs)
 }

@@ -22,7 +22,7 @@ import (
 // Why a call under token capture has no tokens in the store, beside the reasons of package tokens.
 const (
 	tokensOK       = "ok"
-	tokensFailed   = "failed"           // it was refused or has failed: there is no answer that a later prompt could hold
+	tokensFailed   = "failed"           // it was refused or has failed before its first words: there is nothing that a later prompt could hold
 	tokensLeft     = "client_gone"      // the client left inside of the answer, and may go on from what it has seen
 	tokensOverflow = "context_overflow" // the client was given an empty turn
 	tokensUnasked  = "not_asked"        // the request was none that could be made to ask for tokens, and was answered all the same
@@ -186,6 +186,8 @@ func (x *exchange) settleTokens() *training.Entry {
 	switch {
 	case x.situation == situationOverflow:
 		t.result = tokensOverflow
+	case !answered && x.streamed && x.firstWord != 0: // the client may go on from what it has seen
+		t.result = x.brokenTokens()
 	case !answered || x.upstreamStatus >= 400 || x.upstreamStatus == 0:
 		t.result = tokensFailed
 	case t.collector == nil:
@@ -211,6 +213,18 @@ func (x *exchange) settleTokens() *training.Entry {
 	}
 	t.result, t.generated = tokensOK, t.found.GeneratedLen
 	return e
+}
+
+// brokenTokens is why there are no tokens of an answer that broke off behind its first words: whatever the engine told of it, they are not
+// those of a turn that has ended.
+func (x *exchange) brokenTokens() string {
+	switch reason := x.taught.found.Reason; {
+	case x.ending.outcome == outcomeUpstreamError: // how much of it had been read by then is chance
+		return string(tokens.UpstreamError)
+	case reason != "":
+		return string(reason)
+	}
+	return string(tokens.Truncated)
 }
 
 // askPrompt asks the engine's tokenizer for the ids of a prompt that an engine without them has answered (capture.md 5.4).

@@ -2,209 +2,389 @@ package proxy
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
-// recordedAnswer is an answer of vLLM, byte for byte, with the Chat request that it answers (see rewrite/tokens).
+// recordedAnswer is an answer of vLLM 0.32.0, of its Python front end or (rust-) of its Rust one, with the request that it answers.
 type recordedAnswer struct {
 	name    string
 	stream  bool
 	body    string
-	request string
-
-	prompt, generated, logprobs []string // that are in it, read by encoding/json
-	completion                  int      // that its usage counts; -1: it does not
-	whole                       bool     // it is no error and has its end
-	aborted                     bool     // that end is the engine's, which is a failure to a client of another dialect
+	Request json.RawMessage
+	IDs     int // that were counted in it by other means
+	Choices int
 }
 
-func recordedAnswers(t testing.TB, change func(body string) string) []recordedAnswer {
+// recordedAnswers are those of package tokens, by name.
+func recordedAnswers(t testing.TB) []*recordedAnswer {
 	t.Helper()
-	const dir = "../rewrite/tokens/testdata"
-	index, err := os.ReadFile(filepath.Join(dir, "vllm.json"))
+	index, err := os.ReadFile("../rewrite/tokens/testdata/vllm.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var known map[string]struct {
-		Request json.RawMessage
-		Choices int
-	}
-	if err := json.Unmarshal(index, &known); err != nil {
+	all := map[string]*recordedAnswer{}
+	if err := json.Unmarshal(index, &all); err != nil {
 		t.Fatal(err)
 	}
-	files, err := filepath.Glob(filepath.Join(dir, "vllm", "*"))
-	if err != nil || len(files) < 90 {
-		t.Fatalf("%d recordings, %v", len(files), err)
-	}
-	var all []recordedAnswer
-	for _, f := range files {
-		ext := filepath.Ext(f)
-		a := recordedAnswer{name: strings.TrimSuffix(filepath.Base(f), ext), stream: ext == ".sse", completion: -1}
-		of, ok := known[a.name]
-		if !ok {
-			t.Fatalf("%s is not in the index", f)
+	for name, a := range all {
+		files, _ := filepath.Glob("../rewrite/tokens/testdata/vllm/" + name + ".*")
+		if len(files) != 1 {
+			t.Fatalf("%s: %d files", name, len(files))
 		}
-		if of.Choices > 1 {
-			continue // such a request is refused
-		}
-		b, err := os.ReadFile(f)
+		body, err := os.ReadFile(files[0])
 		if err != nil {
 			t.Fatal(err)
 		}
-		a.body, a.request = change(string(b)), string(of.Request)
-		a.read(t)
-		all = append(all, a)
+		a.name, a.body, a.stream = name, string(body), filepath.Ext(files[0]) == ".sse"
+	}
+	return slices.SortedFunc(maps.Values(all), func(a, b *recordedAnswer) int { return strings.Compare(a.name, b.name) })
+}
+
+// asked are the members of the request that token capture may add, as the recorded client sent them.
+func (a *recordedAnswer) asked() (ids, logprobs, usage bool) {
+	var q struct {
+		IDs      bool `json:"return_token_ids"`
+		Logprobs bool
+		Options  struct {
+			Usage bool `json:"include_usage"`
+		} `json:"stream_options"`
+	}
+	if err := json.Unmarshal(a.Request, &q); err != nil {
+		panic(err)
+	}
+	return q.IDs, q.Logprobs, q.Options.Usage
+}
+
+// unasked is the request of a client that asks for no ids, no log probabilities, and for usage when it is told to.
+func (a *recordedAnswer) unasked(t testing.TB, usage bool) string {
+	t.Helper()
+	var q map[string]json.RawMessage
+	if err := json.Unmarshal(a.Request, &q); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"return_token_ids", "logprobs", "top_logprobs", "stream_options", "return_tokens_as_token_ids"} {
+		delete(q, name)
+	}
+	if a.stream && usage {
+		q["stream_options"] = json.RawMessage(`{"include_usage":true}`)
+	}
+	b, err := json.Marshal(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// serve sends the answer as the engine did, an event a chunk.
+func (a *recordedAnswer) serve(c *call, body string) {
+	if !a.stream {
+		c.reply(200, "application/json", body)
+		return
+	}
+	c.open(200, "text/event-stream; charset=utf-8")
+	for event := range strings.SplitSeq(body, "\n\n") {
+		if event != "" {
+			c.chunk(event + "\n\n")
+		}
+	}
+	c.end()
+}
+
+// permuted is the answer with ids that no tokenizer gives to its text.
+func (a *recordedAnswer) permuted() string {
+	k := 0
+	return idList.ReplaceAllStringFunc(a.body, func(m string) string {
+		parts := idList.FindStringSubmatch(m)
+		var ids []string
+		for range strings.Split(parts[2], ",") {
+			k++
+			ids = append(ids, strconv.Itoa(k*7919%100003))
+		}
+		return parts[1] + strings.Join(ids, ",") + "]"
+	})
+}
+
+var idList = regexp.MustCompile(`("(?:prompt_)?token_ids":\[)([0-9,]+)\]`)
+
+// objects are the JSON texts of an answer: one, or those of a stream's events, the marks of its end as they are.
+func objects(stream bool, body string) []string {
+	if !stream {
+		return []string{body}
+	}
+	var all []string
+	for line := range strings.Lines(body) {
+		if data, ok := strings.CutPrefix(strings.TrimSpace(line), "data: "); ok {
+			all = append(all, data)
+		}
 	}
 	return all
 }
 
-// read takes the numbers out of the answer.
-func (a *recordedAnswer) read(t testing.TB) {
+// decoded is a JSON text as encoding/json reads it, its numbers as they are spelled.
+func decoded(t testing.TB, text string) any {
 	t.Helper()
-	objects := []string{a.body}
-	if a.stream {
-		objects = nil
-		for line := range strings.Lines(a.body) {
-			text, ok := strings.CutPrefix(line, "data: ")
-			if text = strings.TrimSpace(text); text == "[DONE]" {
-				a.whole = true
-			} else if ok {
-				objects = append(objects, text)
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		t.Fatalf("%v: %.200s", err, text)
+	}
+	return v
+}
+
+// told are the numbers in an answer, read without any code of the product.
+func (a *recordedAnswer) told(t testing.TB, body string) (prompt, generation, logprobs []string) {
+	t.Helper()
+	numbers := func(v any) (out []string) {
+		list, _ := v.([]any)
+		for _, n := range list {
+			out = append(out, string(n.(json.Number)))
+		}
+		return out
+	}
+	for _, text := range objects(a.stream, body) {
+		if text == "[DONE]" {
+			continue
+		}
+		o := decoded(t, text).(object)
+		if p := numbers(o["prompt_token_ids"]); p != nil {
+			prompt = p
+		}
+		choices, _ := o["choices"].([]any)
+		for _, c := range choices {
+			generation = append(generation, numbers(c.(object)["token_ids"])...)
+			entries, _ := c.(object)["logprobs"].(object)
+			list, _ := entries["content"].([]any)
+			for _, e := range list {
+				logprobs = append(logprobs, string(e.(object)["logprob"].(json.Number)))
 			}
 		}
 	}
-	finished := false
-	for _, text := range objects {
-		var o struct {
-			Error   any
-			Prompt  []json.Number `json:"prompt_token_ids"`
-			Choices []struct {
-				IDs      []json.Number `json:"token_ids"`
-				Finish   *string       `json:"finish_reason"`
-				Logprobs struct {
-					Content []struct{ Logprob json.Number }
-				}
+	return prompt, generation, logprobs
+}
+
+// bare is what the engine says to a client that asked for none of it, as JSON texts in a spelling of their own: events that are there for
+// an id only do not exist (TestHiderIsBare holds this against recordings without ids).
+func (a *recordedAnswer) bare(t testing.TB, body string, usage bool) []string {
+	t.Helper()
+	var out []string
+	forced := false // the engine tells usage on every event, asked or not
+	for _, text := range objects(a.stream, body) {
+		if text == "[DONE]" {
+			out = append(out, text)
+			continue
+		}
+		o := decoded(t, text).(object)
+		delete(o, "prompt_token_ids")
+		choices, _ := o["choices"].([]any)
+		silent := len(choices) > 0
+		for _, c := range choices {
+			c := c.(object)
+			delta, ok := c["delta"].(object)
+			ids, _ := c["token_ids"].([]any)
+			if !ok || len(delta) > 0 || c["finish_reason"] != nil || len(ids) == 0 && c["logprobs"] == nil {
+				silent = false
 			}
-			Usage *struct {
-				Completion int `json:"completion_tokens"`
+			delete(c, "token_ids")
+			if strings.HasPrefix(a.name, "rust-") && a.stream {
+				delete(c, "logprobs")
+			} else if _, ok := c["logprobs"]; ok {
+				c["logprobs"] = nil
 			}
 		}
-		if err := json.Unmarshal([]byte(text), &o); err != nil {
+		forced = forced || a.stream && len(choices) > 0 && o["usage"] != nil
+		if silent || a.stream && !usage && !forced && len(choices) == 0 && o["usage"] != nil {
+			continue
+		}
+		b, err := json.Marshal(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, string(b))
+	}
+	return out
+}
+
+// seen are the JSON texts that a Chat client got, in the spelling of bare.
+func (a *recordedAnswer) seen(t testing.TB, got string) []string {
+	t.Helper()
+	all := objects(a.stream, got)
+	for i, text := range all {
+		if text == "[DONE]" {
+			continue
+		}
+		o := decoded(t, text).(object)
+		if strings.HasPrefix(a.name, "rust-") && a.stream {
+			choices, _ := o["choices"].([]any)
+			for _, c := range choices {
+				if c := c.(object); c["logprobs"] == nil {
+					delete(c, "logprobs")
+				}
+			}
+		}
+		b, err := json.Marshal(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[i] = string(b)
+	}
+	return all
+}
+
+// What a recorded answer comes to in the store, by what happened in it.
+func (a *recordedAnswer) result() string {
+	ids, logprobs, _ := a.asked()
+	switch {
+	case strings.HasSuffix(a.name, "error-regex"):
+		return "failed" // nothing but an error
+	case strings.HasSuffix(a.name, "engine-death"):
+		return "upstream_error"
+	case strings.HasSuffix(a.name, "client-abort"):
+		return "truncated"
+	case strings.HasSuffix(a.name, "reasoning-hidden"):
+		return "hidden_reasoning"
+	case strings.HasSuffix(a.name, "token-strings"):
+		return "no_prompt_ids" // the tokenizer does not answer here
+	case !ids:
+		return "no_token_ids"
+	case !logprobs:
+		return "no_logprobs"
+	}
+	return "ok"
+}
+
+// Every recorded answer of vLLM, byte for byte through the proxy to a client of each dialect, with its own ids and with ones that no tokenizer
+// gives: the store has the engine's numbers as they are spelled, or says why not, and the client sees what it asked for.
+func TestTokens_recordings(t *testing.T) {
+	type playing struct {
+		a    *recordedAnswer
+		body string
+	}
+	var now atomic.Pointer[playing]
+	up := newUpstream(t, func(c *call) {
+		if c.Target != "/v1/chat/completions" {
+			c.reply(404, "application/json", `{"detail":"Not Found"}`)
+			return
+		}
+		p := now.Load()
+		p.a.serve(c, p.body)
+	})
+	r := start(t, up.url(), taughtBy)
+	whole := 0
+	for i, a := range recordedAnswers(t) {
+		if a.Choices > 1 {
+			continue // never asked for: TestTokens_severalChoices
+		}
+		for _, variant := range []string{"as it was", "permuted"} {
+			body := a.body
+			if variant == "permuted" {
+				if body = a.permuted(); body == a.body {
+					continue
+				}
+			}
+			for _, k := range talkers() {
+				for _, usage := range []bool{false, true} {
+					if usage && (k.dialect != "chat" || !a.stream) {
+						continue
+					}
+					t.Run(fmt.Sprintf("%s/%s/%s/usage=%t", a.name, variant, k.dialect, usage), func(t *testing.T) {
+						now.Store(&playing{a, body})
+						r := *r
+						r.t = t
+						rollout := fmt.Sprintf("r%d-%s-%s-%t", i, strings.ReplaceAll(variant, " ", ""), k.dialect, usage)
+						path, more := k.asks(a.stream)
+						ask := a.unasked(t, usage)
+						if k.dialect != "chat" {
+							ask = k.body(t, []any{k.user("hi")}, more)
+						}
+						_, got, _ := r.do("POST", "/ng-rollout/"+rollout+"/training-token-capture"+path, ask) // it may be cut
+						if strings.Contains(got, "token_ids") || strings.Contains(got, `"logprob"`) && !strings.Contains(a.name, "prompt-logprobs") {
+							t.Errorf("the client sees ids or log probabilities: %.300s", got)
+						}
+						if k.dialect == "chat" {
+							got, want := a.seen(t, got), a.bare(t, body, usage)
+							for i := range max(len(got), len(want)) {
+								if i >= len(got) || i >= len(want) || got[i] != want[i] {
+									t.Fatalf("event %d of %d and %d: got\n%q\nwant\n%q", i, len(got), len(want), got[min(i, len(got)):min(i+1, len(got))], want[min(i, len(want)):min(i+1, len(want))])
+								}
+							}
+						}
+						want := a.result()
+						if want == "ok" && strings.HasPrefix(a.name, "extra-chat-stream-") && strings.Contains(a.name, "abort") && k.dialect != "chat" {
+							want = "upstream_error" // an end that these dialects have no word for
+						}
+						if want == "hidden_reasoning" && k.dialect != "chat" { // which cannot ask for that
+							if want = "no_token_ids"; a.IDs > 0 {
+								want = "count_mismatch"
+							}
+						}
+						r.record(rollout).expect(t, "rolltap.tokens.result", want)
+						if marked := want != "ok" && want != "failed"; r.incomplete(rollout) != marked {
+							t.Errorf("%s: incomplete is %t", want, !marked)
+						}
+						if want != "ok" {
+							return
+						}
+						whole++
+						entries := r.keptTokens(rollout)
+						if len(entries) != 1 {
+							t.Fatalf("%d entries", len(entries))
+						}
+						prompt, generation, logprobs := a.told(t, body)
+						if len(generation) != a.IDs {
+							t.Fatalf("%d ids are told, %d were counted", len(generation), a.IDs)
+						}
+						e := entries[0]
+						same(t, "prompt ids", e.prompt, prompt)
+						same(t, "generated ids", e.generation, generation)
+						same(t, "log probabilities", e.logprobs, logprobs)
+					})
+				}
+			}
+		}
+	}
+	if whole < 300 {
+		t.Errorf("only %d calls with tokens", whole)
+	}
+}
+
+// A client that asks for everything itself gets the engine's bytes, every one of them.
+func TestTokens_recordingsAskedFor(t *testing.T) {
+	var now atomic.Pointer[recordedAnswer]
+	var sent atomic.Value
+	up := newUpstream(t, func(c *call) {
+		sent.Store(c.Body())
+		now.Load().serve(c, now.Load().body)
+	})
+	r := start(t, up.url(), taughtBy)
+	for i, a := range recordedAnswers(t) {
+		ids, logprobs, usage := a.asked()
+		if !ids || !logprobs || a.stream && !usage || a.Choices > 1 {
+			continue
+		}
+		now.Store(a)
+		rollout := fmt.Sprintf("r%d", i)
+		path := "/ng-rollout/" + rollout + "/training-token-capture/v1/chat/completions"
+		res, got, err := r.do("POST", path, string(a.Request))
+		if err != nil || res.StatusCode != http.StatusOK {
 			t.Fatalf("%s: %v", a.name, err)
 		}
-		for _, n := range o.Prompt {
-			a.prompt = append(a.prompt, n.String())
+		if got != a.body {
+			t.Errorf("%s: the client's bytes were changed", a.name)
 		}
-		for _, c := range o.Choices {
-			finished = finished || c.Finish != nil
-			a.aborted = a.aborted || c.Finish != nil && *c.Finish == "abort"
-			for _, n := range c.IDs {
-				a.generated = append(a.generated, n.String())
-			}
-			for _, l := range c.Logprobs.Content {
-				a.logprobs = append(a.logprobs, l.Logprob.String())
-			}
+		if sent.Load() != string(a.Request) {
+			t.Errorf("%s: the engine was asked %s", a.name, sent.Load())
 		}
-		if o.Usage != nil {
-			a.completion = o.Usage.Completion
-		}
-		if o.Error != nil {
-			finished = false
-			break
-		}
+		r.record(rollout).expect(t, "rolltap.tokens.result", a.result())
 	}
-	a.whole = finished && (a.whole || !a.stream)
-}
-
-// usable is whether the answer has all that a trainer needs.
-func (a *recordedAnswer) usable() bool {
-	return a.whole && len(a.prompt) > 0 && len(a.generated) > 0 && len(a.logprobs) == len(a.generated) &&
-		(a.completion < 0 || a.completion == len(a.generated))
-}
-
-var someIDs = regexp.MustCompile(`"(?:prompt_)?token_ids":\s*\[[0-9, ]*\]`)
-
-// permuted gives an answer ids that no tokenizer would give for its text.
-func permuted(body string) string {
-	return someIDs.ReplaceAllStringFunc(body, func(list string) string {
-		name, ids, _ := strings.Cut(list, "[")
-		return name + "[" + regexp.MustCompile(`\d+`).ReplaceAllStringFunc(ids, func(n string) string {
-			i, err := strconv.Atoi(n)
-			if err != nil {
-				panic(err)
-			}
-			return strconv.Itoa((i*7919 + 13) % 151936)
-		})
-	})
-}
-
-// Every answer that was recorded of vLLM, replayed byte for byte to clients of each dialect: what is whole is stored as the engine gave it, also when its
-// ids fit no text; what is not marks the rollout or leaves nothing behind, and nobody sees ids that he did not ask for.
-func TestTokens_recordings(t *testing.T) {
-	for name, change := range map[string]func(string) string{"as recorded": func(s string) string { return s }, "permuted": permuted} {
-		all := recordedAnswers(t, change)
-		if n := len(slices.DeleteFunc(slices.Clone(all), func(a recordedAnswer) bool { return !a.usable() })); n < 30 {
-			t.Errorf("%s: only %d recordings have all that a trainer needs", name, n)
-		}
-		for _, k := range talkers() {
-			t.Run(name+"/"+k.dialect, func(t *testing.T) {
-				t.Parallel()
-				var now recordedAnswer // set before each call, read while it runs
-				up := newUpstream(t, func(c *call) {
-					switch {
-					case c.Target != "/v1/chat/completions":
-						c.reply(404, "application/json", `{}`)
-					case now.stream:
-						c.open(200, "text/event-stream; charset=utf-8")
-						c.chunk(now.body)
-						c.end()
-					default:
-						c.reply(200, "application/json", now.body)
-					}
-				})
-				r := start(t, up.url(), taughtBy)
-				for _, now = range all {
-					r.replay(t, k, now)
-				}
-			})
-		}
-	}
-}
-
-// replay is one call that is answered with a recording.
-func (r *rig) replay(t *testing.T, k talker, a recordedAnswer) {
-	t.Helper()
-	ask := k.body(t, []any{k.user("hi")}, object{"stream": a.stream})
-	if k.dialect == "chat" {
-		ask = a.request
-	}
-	_, got, _ := r.do("POST", strings.Replace(trainingPrefix, "/r/", "/"+a.name+"/", 1)+k.path, ask) // an answer without its end is cut
-	if k.dialect != "chat" && someIDs.MatchString(got) {
-		t.Errorf("%s: the client sees ids: %.500s", a.name, got)
-	}
-	result, _ := r.record(a.name).at("rolltap.tokens.result").(string)
-	if !a.usable() || k.dialect != "chat" && a.aborted {
-		if result == "ok" {
-			t.Errorf("%s: %d prompt ids, %d ids, %d log probabilities of %d tokens are called whole", a.name, len(a.prompt), len(a.generated), len(a.logprobs), a.completion)
-		}
-		if result != "failed" && !r.incomplete(a.name) {
-			t.Errorf("%s: %s does not mask the rollout", a.name, result)
-		}
-		return
-	}
-	if result != "ok" {
-		t.Errorf("%s: result %q of a whole answer", a.name, result)
-		return
-	}
-	e := r.keptTokens(a.name)[0]
-	if !slices.Equal(e.prompt, a.prompt) || !slices.Equal(e.generation, a.generated) {
-		t.Errorf("%s: stored are other ids than the engine's", a.name)
-	}
-	same(t, a.name+": log probabilities", e.logprobs, a.logprobs)
 }

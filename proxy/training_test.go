@@ -187,7 +187,8 @@ func TestTokens_marks(t *testing.T) {
 	}
 }
 
-// A call that failed leaves nothing that a later prompt could hold: its rollout stays whole, its entry says why there are no tokens.
+// A call that failed before its first words leaves nothing that a later prompt could hold: its rollout stays whole. One that broke off behind
+// them is masked, since the client may go on from what it has seen. The record says which.
 func TestTokens_failures(t *testing.T) {
 	for _, row := range []struct {
 		name   string
@@ -202,6 +203,21 @@ func TestTokens_failures(t *testing.T) {
 			c.open(200, "text/event-stream")
 			c.chunk(chatSample().events[0] + chatSample().events[1])
 			c.reset()
+		}, "truncated", true},
+		{"a stream that fails behind its first words", func(c *call) {
+			c.open(200, "text/event-stream")
+			c.chunk(chatSample().events[0] + chatSample().events[1] + chatSample().failure)
+			c.end()
+		}, "upstream_error", true},
+		{"a stream that ends before its first words", func(c *call) {
+			c.open(200, "text/event-stream")
+			c.chunk(chatSample().events[0])
+			c.reset()
+		}, "failed", false},
+		{"a stream that is an error", func(c *call) {
+			c.open(200, "text/event-stream")
+			c.chunk(chatSample().events[0] + chatSample().failure)
+			c.end()
 		}, "failed", false},
 	} {
 		for _, k := range talkers() {

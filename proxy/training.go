@@ -3,10 +3,8 @@ package proxy
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"net/http"
-	"strconv"
 
 	"go.uber.org/zap"
 
@@ -31,37 +29,6 @@ const (
 
 // maxTokenBytes bounds what is held of the token ids and log probabilities of one answer: those of a prompt of some ten million tokens.
 const maxTokenBytes = 128 << 20
-
-// longValue is a value of an answer in a file without a name. It is not released where a store may still read it: the file goes with it.
-type longValue struct{ c *capture.Copy }
-
-func (l longValue) Copy(w io.Writer) error {
-	r := l.c.NewReader()
-	defer r.Close()
-	_, err := io.Copy(w, r)
-	return err
-}
-
-func (l longValue) Release() { l.c.Release() }
-
-// spoolLong is the tokens.Spool. It holds nothing of the budget for copies, which is why it need not be released.
-func spoolLong(raw []byte) (tokens.Spooled, error) {
-	c := capture.NewCopy(capture.CopyOptions{Memory: 1, Max: maxTokenBytes, Budget: capture.NewBudget(0)})
-	c.Write(raw)
-	if c.Truncated() {
-		c.Release()
-		return nil, errors.New("a long value could not be spooled")
-	}
-	return longValue{c}, nil
-}
-
-// copyFrom is nil when there is nothing.
-func copyFrom(s tokens.Spooled) func(io.Writer) error {
-	if s == nil {
-		return nil
-	}
-	return s.Copy
-}
 
 // taught is what an exchange under token capture keeps of it: the upstream is asked for token ids and log probabilities, they are taken out
 // of its answer before the client sees it, and are made durable together with the record.
@@ -375,74 +342,6 @@ func (h *Handler) markTokens(ctx context.Context, rollout, callID, reason string
 	if err := h.training.Mark(ctx, rollout, callID, reason); err != nil {
 		h.log.Error("a rollout that lacks tokens cannot be marked", zap.String("rollout", rollout), zap.String("call_id", callID), zap.String("reason", reason), zap.Error(err))
 	}
-}
-
-// appendTokenFacts appends what a trainer has to know of the tokens beside them. What nobody told is named in unknown, never guessed.
-//
-//	{"result":"ok","source":"inline","prompt":4,"generated":3,"parent":"resolved","parent_call_id":"…","logprobs_mode":"raw",
-//	 "sampling":{…},"override":["temperature"],"weights":{"start":"v1","end":"v1","straddled":false},"unknown":["top_k"]}
-func (x *exchange) appendTokenFacts(dst []byte) []byte {
-	t := x.taught
-	unknown := []string{}
-	result := t.result
-	if result == "" {
-		result = tokensOK
-	}
-	dst = jsonx.AppendString(append(dst, `{"result":`...), result)
-	dst = jsonx.AppendString(append(dst, `,"source":`...), sourceWord(t.found.Source))
-	dst = strconv.AppendInt(append(dst, `,"prompt":`...), int64(t.found.PromptLen), 10)
-	dst = strconv.AppendInt(append(dst, `,"generated":`...), int64(t.found.GeneratedLen), 10)
-	dst = jsonx.AppendString(append(dst, `,"parent":`...), t.parent.Resolution)
-	if t.parent.Resolution == lineage.Resolved {
-		dst = jsonx.AppendString(append(dst, `,"parent_call_id":`...), t.parent.Parent.CallID)
-	}
-	if t.parent.Reason != "" {
-		dst = jsonx.AppendString(append(dst, `,"parent_reason":`...), t.parent.Reason)
-	}
-	mode := x.h.cfg.LogprobsMode
-	if mode == "" {
-		mode = "unknown"
-		unknown = append(unknown, "logprobs_mode")
-	}
-	dst = jsonx.AppendString(append(dst, `,"logprobs_mode":`...), mode)
-	if t.sampling != nil {
-		dst = append(append(dst, `,"sampling":`...), t.sampling...)
-		for it := jsonx.Object(t.sampling); it.Next(); {
-			if jsonx.IsNull(it.Value()) {
-				unknown = append(unknown, string(it.Key()))
-			}
-		}
-	}
-	dst = jsonx.AppendStrings(append(dst, `,"override":`...), x.h.cfg.Rewrite.Overrides())
-	dst = append(dst, `,"weights":`...)
-	if versions := t.found.WeightVersions; versions != nil {
-		dst = append(append(append(dst, `{"spans":`...), jsonx.AppendCompact(nil, versions)...), '}')
-	} else if t.before == "" || t.after == "" {
-		dst = append(dst, "null"...)
-		unknown = append(unknown, "weights")
-	} else {
-		dst = jsonx.AppendString(append(dst, `{"start":`...), t.before)
-		dst = jsonx.AppendString(append(dst, `,"end":`...), t.after)
-		dst = append(dst, `,"straddled":`...)
-		if t.before == t.after {
-			dst = append(dst, "false}"...)
-		} else {
-			dst = append(dst, "true}"...)
-		}
-	}
-	return append(jsonx.AppendStrings(append(dst, `,"unknown":`...), unknown), '}')
-}
-
-func sourceWord(s tokens.Source) string {
-	switch s {
-	case tokens.Bundle:
-		return "message"
-	case tokens.Inline:
-		return "inline"
-	case tokens.Named:
-		return "logprobs"
-	}
-	return "none"
 }
 
 // countTokenCall moves the metrics.

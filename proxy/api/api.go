@@ -50,8 +50,11 @@ func New(o Options) http.Handler {
 				fail(w, http.StatusBadRequest, "invalid_rollout_id", fmt.Sprintf("%q is no rollout id", id))
 				return
 			}
-			if route.waits && !a.waited(w, r, id) {
-				return
+			if route.waits {
+				asked, ok := wishOf(w, r)
+				if !ok || !a.waited(w, r, id, asked) {
+					return
+				}
 			}
 			route.serve(w, r, id)
 		})
@@ -84,26 +87,43 @@ func (a *api) cut(r *http.Request, id string, err error) {
 
 var errWaited = errors.New("calls are still in flight")
 
-// waited holds a request with wait=complete back until nothing of the rollout is in flight. It reports whether there is an answer to give.
-func (a *api) waited(w http.ResponseWriter, r *http.Request, id string) bool {
+// wish is what a request asks of waiting.
+type wish struct {
+	complete bool          // until nothing of the rollout is in flight
+	timeout  time.Duration // 0: for ever
+}
+
+// wishOf reads the query; what it cannot mean is answered. It reports whether the request goes on, and comes before anything is changed.
+func wishOf(w http.ResponseWriter, r *http.Request) (asked wish, ok bool) {
 	q := r.URL.Query()
 	switch q.Get("wait") {
 	case "":
-		return true
+		return wish{}, true
 	case "complete":
+		asked.complete = true
 	default:
 		fail(w, http.StatusBadRequest, "invalid_request", "wait: the only word is complete")
-		return false
+		return wish{}, false
+	}
+	if s := q.Get("timeout"); s != "" {
+		var err error
+		if asked.timeout, err = time.ParseDuration(s); err != nil || asked.timeout <= 0 {
+			fail(w, http.StatusBadRequest, "invalid_request", "timeout: want a duration such as 30s")
+			return wish{}, false
+		}
+	}
+	return asked, true
+}
+
+// waited holds a request back as long as it asked for. It reports whether there is an answer to give.
+func (a *api) waited(w http.ResponseWriter, r *http.Request, id string, asked wish) bool {
+	if !asked.complete {
+		return true
 	}
 	ctx := r.Context()
-	if s := q.Get("timeout"); s != "" {
-		d, err := time.ParseDuration(s)
-		if err != nil || d <= 0 {
-			fail(w, http.StatusBadRequest, "invalid_request", "timeout: want a duration such as 30s")
-			return false
-		}
+	if asked.timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, d, errWaited)
+		ctx, cancel = context.WithTimeoutCause(ctx, asked.timeout, errWaited)
 		defer cancel()
 	}
 	err := capture.Idle(ctx, a.Dir, id)

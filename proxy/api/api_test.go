@@ -208,6 +208,32 @@ func TestWait(t *testing.T) {
 	s.wantError("GET", "/api/rollouts/other?wait=complete&timeout=10s", http.StatusNotFound, "no_such_rollout")
 }
 
+// A request that is refused has changed nothing: a seal is for good.
+func TestSeal_refused(t *testing.T) {
+	s := serve(t)
+	s.write("r", line("one", 1, 1, ""))
+	for _, query := range []string{"wait=idle", "wait=complete&timeout=soon", "wait=complete&timeout=-1s"} {
+		s.wantError("POST", "/api/rollouts/r/seal?"+query, http.StatusBadRequest, "invalid_request")
+		if sealed, err := capture.Sealed(s.dir, "r"); sealed || err != nil {
+			t.Fatalf("%s: sealed %t, %v", query, sealed, err)
+		}
+	}
+}
+
+// HEAD of what has no end of its own ends: the connection carries the next request.
+func TestTail_head(t *testing.T) {
+	s := serve(t)
+	s.write("r", line("one", 1, 1, ""))
+	for range 2 { // the second one on the connection of the first
+		if status, _ := s.ask("HEAD", "/api/rollouts/r/tail"); status != http.StatusOK {
+			t.Errorf("%d", status)
+		}
+	}
+	if s.get("/api/rollouts/r")["lines"] != 1.0 {
+		t.Error("the next request is not answered")
+	}
+}
+
 func TestSealAndClear(t *testing.T) {
 	s := serve(t)
 	s.write("r", line("one", 1, 1, ""))

@@ -15,11 +15,15 @@ import (
 // seal keeps later calls of the rollout out. With wait=complete it returns when those that came before are done, so that what is read then is
 // all there will be.
 func (a *api) seal(w http.ResponseWriter, r *http.Request, id string) {
+	asked, ok := wishOf(w, r)
+	if !ok {
+		return
+	}
 	if err := capture.Seal(a.Dir, id); err != nil {
 		a.broken(w, id, err)
 		return
 	}
-	if !a.waited(w, r, id) {
+	if !a.waited(w, r, id, asked) {
 		return
 	}
 	a.say(w, id, "sealed", true)

@@ -37,6 +37,9 @@ func (a *api) tail(w http.ResponseWriter, r *http.Request, id string) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusOK)
+	if r.Method == http.MethodHead {
+		return // nothing comes behind the head, whose connection the client goes on to use
+	}
 	t.beat = time.Now()
 	if err := t.c.Flush(); err != nil {
 		return

@@ -69,6 +69,7 @@ type edited struct {
 	src     io.ReadCloser
 	editors []editor
 	stream  bool
+	tooLong func()    // the answer passes unedited: it is longer than what is held
 	whole   []byte    // of an answer that is no stream
 	buf     []byte    // for reading
 	between [2][]byte // what one editor hands to the next
@@ -78,7 +79,11 @@ type edited struct {
 
 // edit lets the client see what it asked for, and no more.
 func (x *exchange) edit(res *http.Response) {
-	res.Body = &edited{src: res.Body, editors: x.editors, stream: isEventStream(res.Header), buf: make([]byte, 32<<10)}
+	e := &edited{src: res.Body, editors: x.editors, stream: isEventStream(res.Header), tooLong: func() {}, buf: make([]byte, 32<<10)}
+	if x.taught != nil {
+		e.tooLong = x.taught.collector.Overflow
+	}
+	res.Body = e
 	res.ContentLength = -1
 	res.Header.Del("Content-Length")
 }
@@ -96,8 +101,9 @@ func (e *edited) Read(p []byte) (int, error) {
 		case len(e.whole)+n > maxAnswer: // no edit is worth more memory
 			e.out, e.stream = append(e.whole, e.buf[:n]...), true
 			e.whole, e.editors = nil, nil
+			e.tooLong()
 		default:
-			if e.whole = append(e.whole, e.buf[:n]...); errors.Is(err, io.EOF) {
+			if e.whole = appendLong(e.whole, e.buf[:n]); errors.Is(err, io.EOF) {
 				e.out = e.all()
 			} else if err != nil {
 				e.out = e.whole
@@ -107,6 +113,14 @@ func (e *edited) Read(p []byte) (int, error) {
 	n := copy(p, e.out)
 	e.out = e.out[n:]
 	return n, nil
+}
+
+// appendLong appends to what may become long: it grows by doubling, where append leaves five times as much behind.
+func appendLong(dst, p []byte) []byte {
+	if need := len(dst) + len(p); need > cap(dst) {
+		dst = append(make([]byte, 0, max(need, 2*cap(dst), 4<<10)), dst...)
+	}
+	return append(dst, p...)
 }
 
 // some is what may go on of a stream.

@@ -185,13 +185,14 @@ func (x *exchange) settleTokens() *training.Entry {
 // brokenTokens is why there are no tokens of an answer that broke off behind its first words: whatever the engine told of it, they are not
 // those of a turn that has ended.
 func (x *exchange) brokenTokens() string {
-	switch reason := x.taught.found.Reason; {
-	case x.ending.outcome == outcomeUpstreamError: // how much of it had been read by then is chance
-		return string(tokens.UpstreamError)
-	case reason != "":
-		return string(reason)
+	reason := x.taught.found.Reason
+	if reason == "" || reason == tokens.Truncated { // how far the engine's stream was read when the answer broke off is chance
+		reason = tokens.Truncated
+		if x.ending.outcome == outcomeUpstreamError {
+			reason = tokens.UpstreamError
+		}
 	}
-	return string(tokens.Truncated)
+	return string(reason)
 }
 
 // askPrompt asks the engine's tokenizer for the ids of a prompt that an engine without them has answered (capture.md 5.4).

@@ -388,3 +388,17 @@ func TestTokens_recordingsAskedFor(t *testing.T) {
 		r.record(rollout).expect(t, "rolltap.tokens.result", a.result())
 	}
 }
+
+// An answer that is longer than what is held passes as it is, and is told to be too large, not to lack its end.
+func TestTokens_tooLong(t *testing.T) {
+	body := chatSample().unary + strings.Repeat(" ", maxAnswer)
+	up := newUpstream(t, func(c *call) { c.reply(200, "application/json", body) })
+	r := start(t, up.url(), taughtBy)
+	if _, got := r.post(trainingPrefix+chatSample().path, chatSample().ask); got != body {
+		t.Errorf("%d bytes, want %d", len(got), len(body))
+	}
+	r.record("r").expect(t, "rolltap.tokens.result", "too_large")
+	if got := r.marks("r"); got != "too_large" {
+		t.Errorf("marked with %q", got)
+	}
+}

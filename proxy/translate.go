@@ -221,7 +221,7 @@ func (tr *translated) take(c chunk) (*http.Response, error) {
 		if len(tr.whole)+len(c.data) > maxAnswer {
 			return tr.broken(situationInvalid, http.StatusBadGateway, codeUpstreamInvalid, "the upstream's answer is too long to be translated")
 		}
-		tr.whole = append(tr.whole, c.data...)
+		tr.whole = appendLong(tr.whole, c.data)
 		switch {
 		case c.err == nil:
 			return nil, nil

@@ -218,9 +218,14 @@ func (c *Collector) release() {
 // account counts what is kept, and forgets all when it is too much.
 func (c *Collector) account(grown int) {
 	if c.size += int64(grown); c.size > c.limit {
-		c.tooLarge = true
-		c.forget()
+		c.Overflow()
 	}
+}
+
+// Overflow says that the answer is too long to be looked into: TooLarge is the reason then.
+func (c *Collector) Overflow() {
+	c.tooLarge = true
+	c.forget()
 }
 
 // forget lets go of all that was kept.

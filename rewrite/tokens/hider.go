@@ -120,8 +120,7 @@ func (h *Hider) AppendWhole(dst, body []byte) []byte {
 func (h *Hider) appendEvent(dst, raw []byte, oversized bool) []byte {
 	h.dropLF = false
 	if oversized {
-		h.c.tooLarge = true
-		h.c.forget()
+		h.c.Overflow()
 		return append(dst, raw...)
 	}
 	data := h.data(raw)

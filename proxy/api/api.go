@@ -35,14 +35,14 @@ func New(o Options) http.Handler {
 		serve   func(w http.ResponseWriter, r *http.Request, id string)
 	}{
 		{"GET /api/rollouts/{id}", true, a.rollout},
-		{"DELETE /api/rollouts/{id}", false, a.clear},
+		{"DELETE /api/rollouts/{id}", true, a.clear},
 		{"GET /api/rollouts/{id}/aggregates", true, a.aggregates},
 		{"GET /api/rollouts/{id}/calls/{n}", true, a.call},
-		{"GET /api/rollouts/{id}/tail", false, a.tail},
+		{"GET /api/rollouts/{id}/tail", true, a.tail},
 		{"POST /api/rollouts/{id}/seal", false, a.seal},
 		{"GET /api/rollouts/{id}/tokens", true, a.tokens},
 		{"POST /api/rollouts/{id}/tokens/freeze", true, a.freeze},
-		{"DELETE /api/rollouts/{id}/tokens", false, a.drop},
+		{"DELETE /api/rollouts/{id}/tokens", true, a.drop},
 	} {
 		mux.HandleFunc(route.pattern, func(w http.ResponseWriter, r *http.Request) {
 			id := r.PathValue("id")

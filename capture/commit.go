@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"sync"
 	"syscall"
 	"time"
 
@@ -173,41 +172,4 @@ func inodeOf(st fs.FileInfo) uint64 {
 		return sys.Ino
 	}
 	return 0
-}
-
-// dirSync makes directory entries durable for many callers at once: one sync serves all who asked before it began.
-type dirSync struct {
-	sync func() error
-
-	run  sync.Mutex // held while a sync runs
-	mu   sync.Mutex // guards next; never held across a system call
-	next *dirWait   // those whose sync has not begun, nil for none
-}
-
-type dirWait struct {
-	done chan struct{}
-	err  error // valid when done is closed
-}
-
-func (d *dirSync) wait() error {
-	d.mu.Lock()
-	w := d.next
-	first := w == nil
-	if first {
-		w = &dirWait{done: make(chan struct{})}
-		d.next = w
-	}
-	d.mu.Unlock()
-	if !first {
-		<-w.done
-		return w.err
-	}
-	d.run.Lock()
-	defer d.run.Unlock()
-	d.mu.Lock()
-	d.next = nil // whoever comes from here on may have come too late for this sync
-	d.mu.Unlock()
-	w.err = d.sync()
-	close(w.done)
-	return w.err
 }

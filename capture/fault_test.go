@@ -224,26 +224,6 @@ func TestFolderSync(t *testing.T) {
 	}
 }
 
-// TestDirSyncShares: whoever asks before a sync begins is served by it, whoever asks later is not.
-func TestDirSyncShares(t *testing.T) {
-	var n atomic.Int32
-	gate := make(chan struct{})
-	d := dirSync{sync: func() error { n.Add(1); <-gate; return nil }}
-	var wg sync.WaitGroup
-	wg.Go(func() { d.wait() })
-	soon(t, "the first runs", func() bool { return n.Load() == 1 })
-	for range 20 {
-		wg.Go(func() { d.wait() })
-	}
-	soon(t, "the others queue", func() bool { d.mu.Lock(); defer d.mu.Unlock(); return d.next != nil })
-	time.Sleep(10 * time.Millisecond)
-	close(gate)
-	wg.Wait()
-	if n.Load() > 3 {
-		t.Errorf("%d syncs for 21 callers", n.Load())
-	}
-}
-
 // TestSlowDisk: a sync that takes longer than the deadline is late; the tokens for writing bound nothing else.
 func TestSlowDisk(t *testing.T) {
 	f := &faults{}

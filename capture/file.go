@@ -8,6 +8,8 @@ import (
 
 	"github.com/gofrs/flock"
 	"golang.org/x/sys/unix"
+
+	"rolltap/internal/storefs"
 )
 
 // files is the file system as the store sees it. It exists so that tests can let the next call fail; osFiles is the real
@@ -129,6 +131,18 @@ func identityOf(f syscall.Conn) (fileID, error) {
 		d.asked = d.err == nil || errors.Is(d.err, errNoBirthTime)
 	}
 	return d.id, d.err
+}
+
+// askIdentity is identityOf by two system calls.
+func askIdentity(f syscall.Conn) (fileID, error) {
+	id, sure, err := storefs.IdentityOf(f)
+	switch {
+	case errors.Is(err, syscall.ENOSYS), err == nil && !sure:
+		return fileID{}, errNoBirthTime
+	case err != nil:
+		return fileID{}, err
+	}
+	return fileID{dev: id.Dev, ino: id.Ino, birth: id.Birth, gen: id.Gen}, nil
 }
 
 func (fsys osFiles) mark(path string, line []byte) error {

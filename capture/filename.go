@@ -3,6 +3,8 @@ package capture
 import (
 	"path/filepath"
 	"strings"
+
+	"rolltap/internal/storefs"
 )
 
 // fileName names a file of the store for a journal: the id of a rollout is the file of its records, and behind the id a slash, which
@@ -26,7 +28,7 @@ const (
 	stateSuffix   = ".tokens.state.json"
 	lockSuffix    = ".tokens.lock"
 
-	maxNameLen = maxIDLen + 8 // "/intents"
+	maxNameLen = storefs.MaxIDLen + 8 // "/intents"
 )
 
 func nameOf(rollout string, p Part) fileName {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"rolltap/capture/protocol"
+	"rolltap/internal/storefs"
 )
 
 // Names inside a store: <store>/.journal/<writer>/ holds lock and segments.
@@ -108,7 +109,7 @@ func (osJournalFiles) syncData(path string) error { return syncFile(path) }
 
 type osSegment struct{ *os.File }
 
-func (s osSegment) Sync() error { return datasync(s.File) }
+func (s osSegment) Sync() error { return storefs.Datasync(s.File) }
 
 // journalEntry is what is about to be appended to a file. The one who commits it holds the lock of that file, from
 // before it looked at the offset until the lines stand there, and the file's name is durable.

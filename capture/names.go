@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"rolltap/internal/storefs"
 )
 
 const (
@@ -12,26 +14,11 @@ const (
 	markerSuffix  = ".capture.incomplete"
 	damagedSuffix = ".capture.damaged"
 	sealSuffix    = ".capture.sealed"
-
-	maxIDLen = 200 // with the longest suffix it stays below the 255 bytes that file systems allow
 )
 
 // ValidID reports whether id may name a rollout: [A-Za-z0-9][A-Za-z0-9._-]{0,199}.
 // Every such id is a safe file name, and no other id ever reaches the file system.
-func ValidID(id string) bool {
-	if id == "" || len(id) > maxIDLen {
-		return false
-	}
-	for i := range len(id) {
-		switch c := id[i]; {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
-		case i > 0 && (c == '.' || c == '_' || c == '-'):
-		default:
-			return false
-		}
-	}
-	return true
-}
+func ValidID(id string) bool { return storefs.ValidID(id) }
 
 func dataPath(dir, id string) string    { return filepath.Join(dir, id+dataSuffix) }
 func markerPath(dir, id string) string  { return filepath.Join(dir, id+markerSuffix) }

@@ -91,7 +91,7 @@ func (s *Store) secureFile(a *Appended) error {
 				ref.applied(name)
 			}
 		case protocol.SyncFolder:
-			if err = s.dir.wait(); err != nil {
+			if err = s.dir.Wait(); err != nil {
 				err = fmt.Errorf("sync the folder: %w", err)
 			}
 		default:

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"rolltap/internal/storefs"
 )
 
 // appendTo appends to a token file of rollout r and says so, with a Sync that fails with err or syncs and counts.
@@ -85,7 +87,7 @@ func TestSecure(t *testing.T) {
 	}
 	s := newStore(t, Options{})
 	syncs := 0
-	for _, name := range []string{"", "../r", "r/tokens", strings.Repeat("r", maxIDLen+1)} {
+	for _, name := range []string{"", "../r", "r/tokens", strings.Repeat("r", storefs.MaxIDLen+1)} {
 		a := appendTo(t, s.o.Dir, PartTokens, "x\n", true, &syncs, nil)
 		a.Rollout = name
 		if err := s.Secure([]Appended{a}); !errors.Is(err, ErrInvalidID) {

@@ -13,17 +13,19 @@ import (
 	"testing"
 	"testing/iotest"
 	"time"
+
+	"rolltap/internal/storefs"
 )
 
 // testEntries are entries of every shape, in a segment.
 func testEntries() (entries []journalEntry, segment []byte) {
 	entries = []journalEntry{
 		{name: "r", file: fileID{dev: 1, ino: 2, birth: 3, gen: 4}, offset: 0, lines: 1, data: []byte(testLine("a", 3))},
-		{name: fileName(strings.Repeat("R", maxIDLen)), file: fileID{math.MaxUint64, math.MaxUint64, math.MinInt64, math.MaxUint32}, offset: 1 << 40, lines: 2,
+		{name: fileName(strings.Repeat("R", storefs.MaxIDLen)), file: fileID{math.MaxUint64, math.MaxUint64, math.MinInt64, math.MaxUint32}, offset: 1 << 40, lines: 2,
 			data: []byte("\n" + testLine("b", 1) + testLine("c", 1))},
 		{name: "r-2", file: fileID{dev: 1, ino: 3, birth: 5}, offset: 7, lines: 0x01020304, data: nil},
 		{name: "r/tokens", file: fileID{dev: 1, ino: 4, birth: 6}, offset: 0, lines: 1, data: []byte(testLine("a", 2))},
-		{name: nameOf(strings.Repeat("R", maxIDLen), PartIntents), file: fileID{dev: 1, ino: 5, birth: 7}, offset: 9, lines: 2, data: []byte("a\nb\n")},
+		{name: nameOf(strings.Repeat("R", storefs.MaxIDLen), PartIntents), file: fileID{dev: 1, ino: 5, birth: 7}, offset: 9, lines: 2, data: []byte("a\nb\n")},
 		{name: "r", file: fileID{dev: 1, ino: 2, birth: 3, gen: 4}, offset: 35, lines: 1, data: []byte(testLine("d", 70_000))},
 	}
 	segment = appendSegmentHeader(nil, time.Unix(1700000000, 5), 0x0102030405060708)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"rolltap/capture/protocol"
+	"rolltap/internal/storefs"
 )
 
 // Errors that Append returns beside those of the file system and the cause of its context.
@@ -102,7 +103,7 @@ type Store struct {
 	mode   protocol.Mode
 	commit commitFunc
 	syncs  chan struct{} // a token for each batch that may be written at the same time
-	dir    dirSync
+	dir    storefs.DirSync
 	convoy convoy
 	kept   *keeper
 	marks  marker
@@ -157,7 +158,7 @@ func open(o Options, fsys files) (*Store, error) {
 	s.syncs = make(chan struct{}, s.o.Syncs)
 	s.kept = newKeeper(s.o.Files, &s.wg)
 	s.quit, s.abandon = context.WithCancelCause(context.Background())
-	s.dir.sync = func() error { return fsys.syncDir(dir) }
+	s.dir.Sync = func() error { return fsys.syncDir(dir) }
 	s.rollouts = newRolloutSet(newWriter(), s.o.Idle)
 	s.marks.init(s)
 	s.presence.dir, s.presence.mode = dir, o.Mode

@@ -82,7 +82,7 @@ func (w *writing) do(p protocol.Batch) protocol.Event {
 			name: nameOf(w.b.r.id, partRecords), file: w.id, offset: w.old, lines: len(w.b.entries), data: w.data,
 		})
 	case protocol.SyncFolder:
-		err = w.s.dir.wait()
+		err = w.s.dir.Wait()
 		if errors.Is(err, fs.ErrNotExist) {
 			e.Saw, err = protocol.Gone, nil
 		} else if err != nil {

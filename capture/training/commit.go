@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"rolltap/internal/storefs"
 )
 
 // batch runs intents and entries that came together: one write and one sync for each of the two files.
@@ -253,5 +255,5 @@ func (w *writing) undo() {
 	}
 	w.t.s.lineage.forget(w.t.r.id)
 	w.t.r.forget()
-	w.t.r.known = [2]fileID{}
+	w.t.r.known = [2]storefs.FileID{}
 }

@@ -11,14 +11,9 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
-)
 
-// fileID tells a file from every other, also from one that gets its number later, where the system helps.
-type fileID struct {
-	dev, ino uint64
-	birth    int64
-	gen      uint32
-}
+	"rolltap/internal/storefs"
+)
 
 // file is a descriptor of a file of the store. *os.File is one.
 type file interface {
@@ -66,13 +61,24 @@ func (fsys osFiles) make(path string) (*os.File, error) {
 }
 
 func (fsys osFiles) open(path string, create bool) (file, error) {
-	const flag = unix.O_RDWR | unix.O_NOFOLLOW | unix.O_NONBLOCK // the last is for what is no file, and refused below
-	f, err := os.OpenFile(path, flag, 0)
+	f, err := openRegular(path, unix.O_RDWR)
 	if create && errors.Is(err, fs.ErrNotExist) {
 		if f, err = fsys.make(path); errors.Is(err, fs.ErrExist) {
-			f, err = os.OpenFile(path, flag, 0) // somebody else was quicker
+			f, err = openRegular(path, unix.O_RDWR) // somebody else was quicker
 		}
 	}
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// openRead opens a regular file of the store for reading.
+func openRead(path string) (*os.File, error) { return openRegular(path, unix.O_RDONLY) }
+
+// openRegular opens what is a regular file under this very name.
+func openRegular(path string, flag int) (*os.File, error) {
+	f, err := os.OpenFile(path, flag|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0) // the last is for what is no file
 	if errors.Is(err, unix.ELOOP) {
 		return nil, fmt.Errorf("%s: %w", path, ErrNoFile)
 	}
@@ -137,7 +143,7 @@ func (osFiles) syncDir(dir string) error {
 type handle struct {
 	file
 	info fs.FileInfo
-	id   fileID
+	id   storefs.FileID
 	sure bool // id tells it from every later file
 }
 
@@ -152,7 +158,7 @@ func openHandle(fsys files, path string, create bool) (*handle, error) {
 	}
 	h := &handle{file: f}
 	if h.info, err = f.Stat(); err == nil {
-		h.id, h.sure, err = identityOf(f)
+		h.id, h.sure, err = storefs.IdentityOf(f)
 	}
 	if err != nil {
 		f.Close()

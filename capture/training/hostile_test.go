@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"rolltap/internal/storefs"
 )
 
 // TestHostileNames: what is no id touches no file, whatever is asked for.
@@ -17,7 +19,7 @@ func TestHostileNames(t *testing.T) {
 	root := t.TempDir()
 	dir := filepath.Join(root, "store")
 	s := newStore(t, dir)
-	long := strings.Repeat("a", maxIDLen+1)
+	long := strings.Repeat("a", storefs.MaxIDLen+1)
 	for _, id := range []string{
 		"", ".", "..", "../r", "a/b", "/r", `a\b`, "a b", "a\x00b", "a\nb", "-a", "_a", ".a", "é", "a:b", "a%2fb", "a*", "~", "a\xff", long,
 	} {
@@ -55,7 +57,7 @@ func TestHostileNames(t *testing.T) {
 			t.Errorf("%s has %v, %v", path, files, err)
 		}
 	}
-	longest, odd := strings.Repeat("a", maxIDLen), strings.Repeat(`~"\<`, maxCallLen/4)
+	longest, odd := strings.Repeat("a", storefs.MaxIDLen), strings.Repeat(`~"\<`, maxCallLen/4)
 	begin(t, s, longest, odd)
 	put(t, s, newEntry(longest, odd, "[1]", "[2]"))
 	if f := freeze(t, s, longest); f.Incomplete || len(f.calls) != 1 || f.calls[0] != odd {

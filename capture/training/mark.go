@@ -62,5 +62,5 @@ func (s *Store) appendMarker(rollout, callID string) error {
 	if err := h.Sync(); err != nil {
 		return err
 	}
-	return s.dir.wait()
+	return s.dir.Wait()
 }

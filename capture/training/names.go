@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"rolltap/internal/storefs"
 )
 
 const (
@@ -15,28 +17,13 @@ const (
 	markerSuffix  = ".tokens.incomplete"
 	lockSuffix    = ".tokens.lock"
 
-	fileMode fs.FileMode = 0o640
-	dirMode  fs.FileMode = 0o750
-
-	maxIDLen   = 200 // with the longest suffix it stays below the 255 bytes that file systems allow
-	maxCallLen = 256
+	fileMode   fs.FileMode = 0o640
+	dirMode    fs.FileMode = 0o750
+	maxCallLen             = 256
 )
 
 // ValidID reports whether id may name a rollout: [A-Za-z0-9][A-Za-z0-9._-]{0,199}, as everywhere in the store.
-func ValidID(id string) bool {
-	if id == "" || len(id) > maxIDLen {
-		return false
-	}
-	for i := range len(id) {
-		switch c := id[i]; {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
-		case i > 0 && (c == '.' || c == '_' || c == '-'):
-		default:
-			return false
-		}
-	}
-	return true
-}
+func ValidID(id string) bool { return storefs.ValidID(id) }
 
 // ValidCall reports whether id may name a call: 1 to 256 printable ASCII characters without a space, because an intent is a
 // line whose ends readers strip.

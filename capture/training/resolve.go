@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"sync"
 
-	"golang.org/x/sys/unix"
+	"rolltap/internal/storefs"
 )
 
 // Candidate is a committed call that a request may continue.
@@ -41,7 +40,7 @@ type lineage struct {
 	calls int           // that resolver.calls counts for it; the same
 
 	mu     sync.Mutex // guards the rest; held while the file is read
-	file   fileID
+	file   storefs.FileID
 	offset int64 // of the file, that the index covers
 	byKey  map[string][]Candidate
 	n      int
@@ -95,7 +94,7 @@ func (x *resolver) forget(id string) {
 }
 
 // add indexes an entry that was just written, if everything before it is indexed.
-func (x *resolver) add(id string, file fileID, from, to int64, e *line) {
+func (x *resolver) add(id string, file storefs.FileID, from, to int64, e *line) {
 	l := x.get(id, from == 0)
 	if l == nil {
 		return
@@ -115,7 +114,7 @@ func (x *resolver) add(id string, file fileID, from, to int64, e *line) {
 	}
 }
 
-func (l *lineage) reset(file fileID) {
+func (l *lineage) reset(file storefs.FileID) {
 	l.file, l.offset, l.n, l.byKey = file, 0, 0, map[string][]Candidate{}
 }
 
@@ -145,7 +144,7 @@ func (s *Store) Candidates(rollout, fingerprint string) ([]Candidate, error) {
 	defer l.mu.Unlock()
 	err := l.refresh(dataPath(s.o.Dir, rollout))
 	if err != nil { // perhaps what was read before is not there any more
-		l.reset(fileID{})
+		l.reset(storefs.FileID{})
 		err = l.refresh(dataPath(s.o.Dir, rollout))
 	}
 	s.lineage.count(l, l.n)
@@ -159,14 +158,14 @@ func (s *Store) Candidates(rollout, fingerprint string) ([]Candidate, error) {
 func (l *lineage) refresh(path string) error {
 	f, err := openRead(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		l.reset(fileID{})
+		l.reset(storefs.FileID{})
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	id, _, err := identityOf(f)
+	id, _, err := storefs.IdentityOf(f)
 	if err != nil {
 		return err
 	}
@@ -203,24 +202,4 @@ func (l *lineage) refresh(path string) error {
 		}
 		l.offset = r.Offset()
 	}
-}
-
-// openRead opens a regular file of the store for reading.
-func openRead(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
-	if errors.Is(err, unix.ELOOP) {
-		return nil, fmt.Errorf("%s: %w", path, ErrNoFile)
-	}
-	if err != nil {
-		return nil, err
-	}
-	st, err := f.Stat()
-	if err == nil && !st.Mode().IsRegular() {
-		err = fmt.Errorf("%s: %w", path, ErrNoFile)
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
 }

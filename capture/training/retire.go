@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"time"
+
+	"rolltap/internal/storefs"
 )
 
 // Drop removes a frozen rollout's entries, intents and markers, and leaves a tombstone that keeps late writers out. It does
@@ -54,7 +56,7 @@ func (s *Store) Delete(ctx context.Context, rollout string) error {
 func (t *turn) removeFiles(state bool) error {
 	dir, id := t.s.o.Dir, t.r.id
 	t.r.forget()
-	t.r.known = [2]fileID{}
+	t.r.known = [2]storefs.FileID{}
 	t.s.lineage.forget(id)
 	paths := []string{dataPath(dir, id), markerPath(dir, id), intentsPath(dir, id)}
 	if state {
@@ -64,7 +66,7 @@ func (t *turn) removeFiles(state bool) error {
 	for _, path := range paths {
 		errs = append(errs, t.s.fs.remove(path))
 	}
-	errs = append(errs, t.s.dir.wait())
+	errs = append(errs, t.s.dir.Wait())
 	return errors.Join(errs...)
 }
 

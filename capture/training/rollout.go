@@ -3,6 +3,8 @@ package training
 import (
 	"container/list"
 	"time"
+
+	"rolltap/internal/storefs"
 )
 
 const (
@@ -36,7 +38,7 @@ type rollout struct {
 	stamp    stamp
 	st       *state
 	indexed  bool // st is what the file of entries says, too
-	dataID   fileID
+	dataID   storefs.FileID
 	dataSure bool
 	unsure   bool    // it has lines that we did not make durable
 	rests    bool    // it has lines that may be durable by Options.Secure alone, and not in their file
@@ -44,9 +46,9 @@ type rollout struct {
 	counted  int     // calls that Store.calls counts for it
 	data     *handle // nil when not open
 	intents  *handle
-	known    [2]fileID // the files whose names are durable
-	left     int64     // size of the file of intents as we left it
-	free     time.Time // until then the lock is left to others
+	known    [2]storefs.FileID // the files whose names are durable
+	left     int64             // size of the file of intents as we left it
+	free     time.Time         // until then the lock is left to others
 }
 
 // forget makes the next operation read everything again.

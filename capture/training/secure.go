@@ -6,6 +6,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"rolltap/internal/storefs"
 )
 
 // Appended is what was just written behind the end of a file whose rollout's lock is held.
@@ -54,14 +56,14 @@ func (s *Store) syncOne(w Appended) error {
 	if err := w.Sync(); err != nil || !w.New {
 		return err
 	}
-	return s.dir.wait()
+	return s.dir.Wait()
 }
 
 // appended says of h what Secure has to know, but for what was written.
 func (r *rollout) appended(h *handle, intents, fresh bool) Appended {
 	a := Appended{Rollout: r.id, Intents: intents, File: h, Path: h.Name(), New: fresh || !h.sure, Sync: h.Sync}
 	if !a.New {
-		a.Sync = func() error { return datasync(h) }
+		a.Sync = func() error { return storefs.Datasync(h) }
 	}
 	return a
 }
@@ -80,41 +82,4 @@ func (s *Store) runSecure(ws []Appended) error {
 		f(time.Since(began))
 	}
 	return err
-}
-
-// dirSync makes directory entries durable for many callers at once: one sync serves all who asked before it began.
-type dirSync struct {
-	sync func() error
-
-	run  sync.Mutex // held while a sync runs
-	mu   sync.Mutex // guards next; never held across a system call
-	next *dirWait   // those whose sync has not begun, nil for none
-}
-
-type dirWait struct {
-	done chan struct{}
-	err  error // valid when done is closed
-}
-
-func (d *dirSync) wait() error {
-	d.mu.Lock()
-	w := d.next
-	first := w == nil
-	if first {
-		w = &dirWait{done: make(chan struct{})}
-		d.next = w
-	}
-	d.mu.Unlock()
-	if !first {
-		<-w.done
-		return w.err
-	}
-	d.run.Lock()
-	defer d.run.Unlock()
-	d.mu.Lock()
-	d.next = nil // whoever comes from here on may have come too late for this sync
-	d.mu.Unlock()
-	w.err = d.sync()
-	close(w.done)
-	return w.err
 }

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"rolltap/internal/storefs"
 )
 
 // Errors that the operations return beside those of the file system and the cause of a context.
@@ -89,7 +91,7 @@ type Store struct {
 	fs      files
 	secure  Secure
 	syncs   chan struct{} // a token for each call of Secure
-	dir     dirSync
+	dir     storefs.DirSync
 	lineage resolver
 
 	quit    context.Context // ends when nothing must wait for a lock any more
@@ -125,7 +127,7 @@ func open(o Options, fsys files) (*Store, error) {
 	s := &Store{o: o.withDefaults(), fs: fsys, rollouts: map[string]*rollout{}}
 	s.quit, s.abandon = context.WithCancelCause(context.Background())
 	s.syncs = make(chan struct{}, s.o.Syncs)
-	s.dir.sync = func() error { return fsys.syncDir(dir) }
+	s.dir.Sync = func() error { return fsys.syncDir(dir) }
 	if s.secure = o.Secure; s.secure == nil {
 		s.secure = s.syncFiles
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"rolltap/internal/storefs"
 )
 
 // turn is what is done to one rollout while its lock is held.
@@ -101,7 +103,7 @@ func (t *turn) index() error {
 		return err
 	}
 	size := int64(0)
-	id, sure := fileID{}, true
+	id, sure := storefs.FileID{}, true
 	if t.r.data != nil {
 		if size, err = t.r.data.size(); err != nil {
 			return err

@@ -78,7 +78,7 @@ var controls = []control{
 		{"capture/file.go", "	st, err := os.Lstat(path)\n", "	st, err := os.Stat(path)\n"},
 	}},
 	one("capture.TestMarkerThatIsALink", "capture/open.go", `flag|unix.O_NOFOLLOW|unix.O_NONBLOCK`, `flag|unix.O_NONBLOCK`),
-	one("capture/training.TestFilesThatAreLinks", "capture/training/file.go", `const flag = unix.O_RDWR | unix.O_NOFOLLOW | unix.O_NONBLOCK`, `const flag = unix.O_RDWR | unix.O_NONBLOCK`),
+	one("capture/training.TestFilesThatAreLinks", "capture/training/file.go", `flag|unix.O_NOFOLLOW|unix.O_NONBLOCK`, `flag|unix.O_NONBLOCK`),
 	one("capture.TestModesUnderAnyUmask", "capture/open.go", `const fileMode fs.FileMode = 0o640`, `const fileMode fs.FileMode = 0o644`),
 	one("capture.TestCopyLeavesNoFile", "capture/spool.go", `named: os.Remove(f.Name()) != nil`, `named: true`),
 	one("capture.TestKeep_notWhatIsNotOver", "capture/keep.go", `err != nil || !sealed {`, `err != nil && !sealed {`),

@@ -50,11 +50,11 @@ var arrows = map[string]arrow{
 
 	"rewrite/dialecttest": {[]string{"rewrite/dialect", "rewrite/canon", "rewrite/sse", jsonx}, nil}, // a kit like testing/slogtest
 
-	"capture": {[]string{"capture/protocol", jsonx}, []string{flock, xsync, xsys}},
+	"capture": {[]string{"capture/protocol", "internal/storefs", jsonx}, []string{flock, xsync, xsys}},
 
 	"capture/protocol": {}, // decisions, without files and clocks
 
-	"capture/training": {[]string{"internal/tokendigest", jsonx}, []string{flock, xsys}}, // a store of its own; it does not know capture's
+	"capture/training": {[]string{"internal/storefs", "internal/tokendigest", jsonx}, []string{flock, xsys}}, // a store of its own; it does not know capture's
 
 	"capture/derive": {[]string{"capture", jsonx}, nil},
 
@@ -69,6 +69,7 @@ var arrows = map[string]arrow{
 	"internal/jsonx":       {nil, []string{fastjson}},
 	"internal/tokendigest": {}, // std only
 	"internal/pace":        {}, // std only
+	"internal/storefs":     {nil, []string{xsys}},
 	"internal/conventions": {},
 
 	"deploy":       {}, // tests alone
@@ -92,9 +93,9 @@ var standard = []struct {
 	{"net", []string{"main", "proxy", "proxy/api", "internal/cli", "internal/demomodel", "deploy/model"}, "opens sockets"},
 	{"flag", []string{"main", "internal/cli", "deploy/model"}, "reads flags"},
 	{"log", []string{"main", "proxy"}, "errors are returned and logged once, at the edge"},
-	{"os", []string{"main", "proxy", "proxy/api", "capture", "capture/training", "metrics", "internal/cli", "internal/demomodel", "rewrite/dialecttest", "deploy/model"}, "bytes to bytes"},
+	{"os", []string{"main", "proxy", "proxy/api", "capture", "capture/training", "internal/storefs", "metrics", "internal/cli", "internal/demomodel", "rewrite/dialecttest", "deploy/model"}, "bytes to bytes"},
 	{"time", []string{"main", "proxy", "proxy/api", "capture", "capture/training", "capture/page", "metrics", "internal/cli", "internal/demomodel", "deploy/model"}, "bytes to bytes, without a clock"},
-	{"syscall", []string{"main", "proxy", "capture", "capture/training", "deploy/model"}, "the operating system has its places"},
+	{"syscall", []string{"main", "proxy", "capture", "capture/training", "internal/storefs", "deploy/model"}, "the operating system has its places"},
 	{"plugin", nil, "one static binary"},
 }
 

@@ -1,4 +1,4 @@
-package training
+package storefs
 
 import (
 	"os"
@@ -11,37 +11,37 @@ import (
 // are spelled differs between architectures.
 const ioctlGeneration = unix.FS_IOC_GETFLAGS + ('v'-'f')<<8
 
-// identityOf tells which file f has open. sure is false where a file that has the same number later cannot be told from it.
-func identityOf(f syscall.Conn) (id fileID, sure bool, err error) {
+// IdentityOf tells which file f has open. sure is false where a file that has the same number later cannot be told from it.
+func IdentityOf(f syscall.Conn) (id FileID, sure bool, err error) {
 	raw, err := f.SyscallConn()
 	if err != nil {
-		return fileID{}, false, err
+		return FileID{}, false, err
 	}
+	const want = unix.STATX_INO | unix.STATX_BTIME
 	var st unix.Statx_t
 	var gen uint32
 	var stErr error
 	err = raw.Control(func(fd uintptr) {
-		const want = unix.STATX_INO | unix.STATX_BTIME
 		if stErr = unix.Statx(int(fd), "", unix.AT_EMPTY_PATH|unix.AT_STATX_SYNC_AS_STAT, want, &st); stErr == nil {
 			// Not every file system has one, or lets it be seen; it gives the same answer each time.
 			gen, _ = unix.IoctlGetUint32(int(fd), ioctlGeneration)
 		}
 	})
 	if err == nil {
-		err = stErr
+		err = os.NewSyscallError("statx", stErr)
 	}
 	if err != nil {
-		return fileID{}, false, os.NewSyscallError("statx", err)
+		return FileID{}, false, err
 	}
-	id = fileID{dev: unix.Mkdev(st.Dev_major, st.Dev_minor), ino: st.Ino, gen: gen}
-	if sure = st.Mask&unix.STATX_BTIME != 0; sure {
-		id.birth = st.Btime.Sec*1e9 + int64(st.Btime.Nsec)
+	id = FileID{Dev: unix.Mkdev(st.Dev_major, st.Dev_minor), Ino: st.Ino, Gen: gen}
+	if sure = st.Mask&want == want; sure {
+		id.Birth = st.Btime.Sec*1e9 + int64(st.Btime.Nsec)
 	}
 	return id, sure, nil
 }
 
-// datasync makes the content of f durable, and of its metadata what it takes to read that.
-func datasync(f syscall.Conn) error {
+// Datasync makes the content of f durable, and of its metadata what it takes to read that.
+func Datasync(f syscall.Conn) error {
 	raw, err := f.SyscallConn()
 	if err != nil {
 		return err

@@ -110,24 +110,32 @@ func (c *chunk) readChoices(p []byte, i, depth int) int {
 		} else {
 			i = valueEnd(p, i, depth)
 		}
-		if i < 0 {
-			return -1
-		}
-		if i < len(p) && p[i] <= ' ' {
-			i = space(p, i)
-		}
-		if i == len(p) {
-			return -1
-		}
-		switch p[i] {
-		case ']':
-			return i + 1
-		case ',':
-			i = space(p, i+1)
-		default:
-			return -1
+		var more bool
+		if i, more = another(p, i); !more {
+			return i
 		}
 	}
+}
+
+// another looks behind an element of a list that ends at i, or is broken when that is negative: more is false at the list's end, which is returned,
+// and in a broken list, which is -1.
+func another(p []byte, i int) (next int, more bool) {
+	if i < 0 {
+		return -1, false
+	}
+	if i < len(p) && p[i] <= ' ' {
+		i = space(p, i)
+	}
+	if i == len(p) {
+		return -1, false
+	}
+	switch p[i] {
+	case ']':
+		return i + 1, false
+	case ',':
+		return space(p, i+1), true
+	}
+	return -1, false
 }
 
 func (c *chunk) readChoice(p []byte, i, depth int) int {
@@ -288,19 +296,9 @@ func (c *chunk) readEntries(p []byte, i, depth int) int {
 		}
 		c.logprobs.add(finite(logprob))
 		c.named.add(namedID(token))
-		if i < len(p) && p[i] <= ' ' {
-			i = space(p, i)
-		}
-		if i == len(p) {
-			return -1
-		}
-		switch p[i] {
-		case ']':
-			return i + 1
-		case ',':
-			i = space(p, i+1)
-		default:
-			return -1
+		var more bool
+		if i, more = another(p, i); !more {
+			return i
 		}
 	}
 }

@@ -181,34 +181,17 @@ func (in *callReader) response(r *canon.Result, raw []byte, path string) {
 
 // inline reads {"mimeType", "data", "displayName"}.
 func (in *callReader) inline(p *canon.Part, raw []byte, path string) {
-	in.of(jsonx.KindObject, raw, path)
 	m := &p.Media
-	for it := jsonx.Object(raw); it.Next(); {
-		value := it.Value()
-		if jsonx.IsNull(value) {
-			continue
-		}
-		switch word := string(camel(it.Key())); word {
-		case "mimeType":
-			m.MediaType = in.text(value, path+".mimeType")
-		case "data":
-			m.Data = in.base64Text(value, path+".data")
-		case "displayName":
-			m.Title = in.text(value, path+".displayName")
-		default:
-			p.Extra = append(p.Extra, canon.Member{Name: fold.Name(it.Key()), Value: value, Path: path})
-		}
-	}
+	in.media(p, raw, path, "data", func(value []byte, at string) { m.Data = in.base64Text(value, at) })
 	if m.MediaType == nil || m.Data == nil {
 		in.fail(path, "must have mimeType and data")
 	}
 	p.Type = mediaPart(m.MediaType)
 }
 
-// file reads {"mimeType", "fileUri", "displayName"}. What is in Google's store can only be read by Google.
-func (in *callReader) file(p *canon.Part, raw []byte, path string) {
+// media reads {"mimeType", "displayName"} and the member that has the content, or says where it is.
+func (in *callReader) media(p *canon.Part, raw []byte, path, content string, take func(value []byte, at string)) {
 	in.of(jsonx.KindObject, raw, path)
-	m := &p.Media
 	for it := jsonx.Object(raw); it.Next(); {
 		value := it.Value()
 		if jsonx.IsNull(value) {
@@ -216,15 +199,21 @@ func (in *callReader) file(p *canon.Part, raw []byte, path string) {
 		}
 		switch word := string(camel(it.Key())); word {
 		case "mimeType":
-			m.MediaType = in.text(value, path+".mimeType")
-		case "fileUri":
-			m.URL = in.text(value, path+".fileUri")
+			p.Media.MediaType = in.text(value, path+".mimeType")
+		case content:
+			take(value, path+"."+content)
 		case "displayName":
-			m.Title = in.text(value, path+".displayName")
+			p.Media.Title = in.text(value, path+".displayName")
 		default:
 			p.Extra = append(p.Extra, canon.Member{Name: fold.Name(it.Key()), Value: value, Path: path})
 		}
 	}
+}
+
+// file reads {"mimeType", "fileUri", "displayName"}. What is in Google's store can only be read by Google.
+func (in *callReader) file(p *canon.Part, raw []byte, path string) {
+	m := &p.Media
+	in.media(p, raw, path, "fileUri", func(value []byte, at string) { m.URL = in.text(value, at) })
 	switch uri := strings.ToLower(string(jsonx.Unquoted(m.URL))); {
 	case uri == "":
 		in.fail(path+".fileUri", "is missing")

@@ -135,6 +135,21 @@ func open(o Options, fsys files) (*Store, error) {
 	return s, nil
 }
 
+// Use calls use with s, or when that is nil with a store of its own, which it closes; not at all where dir has nothing of the rollout.
+func Use(ctx context.Context, s *Store, dir, rollout string, use func(*Store) error) error {
+	if !Exists(dir, rollout) {
+		return nil
+	}
+	if s != nil {
+		return use(s)
+	}
+	s, err := Open(Options{Dir: dir})
+	if err != nil {
+		return err
+	}
+	return errors.Join(use(s), s.Close(ctx))
+}
+
 // Begin says durably that a call is about to be sent. Until it has an entry, or is withdrawn, the rollout counts as incomplete. When
 // Begin fails nothing must be sent.
 //

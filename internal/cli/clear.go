@@ -64,15 +64,8 @@ func (r *Clear) Run(ctx context.Context, c *Console) error {
 
 // clearRollout removes all that a store has of a rollout. The tokens go first: without them its records are still what they say.
 func clearRollout(ctx context.Context, dir, id string) error {
-	if training.Exists(dir, id) {
-		tokens, err := training.Open(training.Options{Dir: dir})
-		if err != nil {
-			return err
-		}
-		err = tokens.Delete(ctx, id)
-		if err = errors.Join(err, tokens.Close(ctx)); err != nil {
-			return err
-		}
+	if err := training.Use(ctx, nil, dir, id, func(s *training.Store) error { return s.Delete(ctx, id) }); err != nil {
+		return err
 	}
 	return capture.Clear(ctx, dir, id)
 }

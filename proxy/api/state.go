@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"net/http"
@@ -32,7 +31,7 @@ func (a *api) seal(w http.ResponseWriter, r *http.Request, id string) {
 // clear removes all that the store has of a rollout, its seal included, as rolltap clear does.
 func (a *api) clear(w http.ResponseWriter, r *http.Request, id string) {
 	there := capture.Exists(a.Dir, id) || training.Exists(a.Dir, id)
-	err := a.withTokens(r.Context(), id, func(s *training.Store) error { return s.Delete(r.Context(), id) })
+	err := training.Use(r.Context(), a.Tokens, a.Dir, id, func(s *training.Store) error { return s.Delete(r.Context(), id) })
 	if err == nil {
 		err = capture.Clear(r.Context(), a.Dir, id)
 	}
@@ -49,22 +48,6 @@ func (a *api) say(w http.ResponseWriter, id, name string, value bool) {
 	b = strconv.AppendBool(append(append(append(b, `,"`...), name...), `":`...), value)
 	w.Header().Set("Content-Type", "application/json")
 	w.Write(append(b, "}\n"...))
-}
-
-// withTokens calls use with the token store, if the rollout has anything in it.
-func (a *api) withTokens(ctx context.Context, id string, use func(*training.Store) error) error {
-	if !training.Exists(a.Dir, id) {
-		return nil
-	}
-	s := a.Tokens
-	if s != nil {
-		return use(s)
-	}
-	s, err := training.Open(training.Options{Dir: a.Dir})
-	if err != nil {
-		return err
-	}
-	return errors.Join(use(s), s.Close(ctx))
 }
 
 // tokens answers with the token ids that there are now (training.Snapshot.WriteJSON).
@@ -88,7 +71,7 @@ func (a *api) freeze(w http.ResponseWriter, r *http.Request, id string) {
 		return
 	}
 	var snap *training.Snapshot
-	err := a.withTokens(r.Context(), id, func(s *training.Store) (err error) {
+	err := training.Use(r.Context(), a.Tokens, a.Dir, id, func(s *training.Store) (err error) {
 		snap, err = s.Freeze(r.Context(), id)
 		return err
 	})
@@ -121,7 +104,7 @@ func (a *api) drop(w http.ResponseWriter, r *http.Request, id string) {
 		return
 	}
 	dropped := false
-	err = a.withTokens(r.Context(), id, func(s *training.Store) (err error) {
+	err = training.Use(r.Context(), a.Tokens, a.Dir, id, func(s *training.Store) (err error) {
 		dropped, err = s.Drop(r.Context(), id, q.Get("snapshot_id"), version)
 		return err
 	})

@@ -162,6 +162,20 @@ func segments(t testing.TB, dir string) []string {
 	return names
 }
 
+// segmentTexts are the segments of a store, by their paths.
+func segmentTexts(t testing.TB, dir string) map[string][]byte {
+	t.Helper()
+	texts := map[string][]byte{}
+	for _, name := range segments(t, dir) {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[name] = b
+	}
+	return texts
+}
+
 // entriesOf reads a segment that must be whole.
 func entriesOf(t testing.TB, path string) (entries []segmentEntry, data []string) {
 	t.Helper()

@@ -45,13 +45,7 @@ func crash(t *testing.T, writers int, write func(put func(writer int, rollout, c
 	for _, j := range journals {
 		abandon(t, j)
 	}
-	for _, name := range segments(t, c.dir) {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.segments[name] = b
-	}
+	c.segments = segmentTexts(t, c.dir)
 	return c
 }
 

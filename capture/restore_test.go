@@ -227,7 +227,7 @@ func TestReplayHealedLine(t *testing.T) {
 func TestReplayBehindARest(t *testing.T) {
 	t.Parallel()
 	unacknowledged := testLine("u", 5)
-	c := &crashed{t: t, dir: t.TempDir(), whole: map[string]string{}, segments: map[string][]byte{}}
+	c := &crashed{t: t, dir: t.TempDir(), whole: map[string]string{}}
 	plant(t, c.dir, "r", unacknowledged)
 	j := testJournal(t, journalOptions{dir: c.dir})
 	if err := put(t, j, "r", testLine("a", 1), testLine("b", 1)); err != nil {
@@ -236,13 +236,7 @@ func TestReplayBehindARest(t *testing.T) {
 	c.calls = map[string][]string{"r": {"a", "b"}}
 	whole := c.content("r")
 	abandon(t, j)
-	for _, name := range segments(t, c.dir) {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.segments[name] = b
-	}
+	c.segments = segmentTexts(t, c.dir)
 	for _, from := range []int{0, 1, len(unacknowledged) / 2, len(unacknowledged) - 1} {
 		for to := from + 1; to <= len(whole); to++ {
 			hole := whole[:from] + strings.Repeat("\x00", to-from)

@@ -29,7 +29,7 @@ func crashTokens(t *testing.T, p Part, texts ...string) *tokenCrash {
 		dir = t.TempDir()
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	c := &tokenCrash{t: t, dir: dir, name: nameOf("r", p), segments: map[string][]byte{}}
+	c := &tokenCrash{t: t, dir: dir, name: nameOf("r", p)}
 	j := testJournal(t, journalOptions{dir: c.dir, writer: "w0"})
 	f, err := os.Create(c.name.path(c.dir))
 	if err != nil {
@@ -52,13 +52,7 @@ func crashTokens(t *testing.T, p Part, texts ...string) *tokenCrash {
 		c.whole += text
 	}
 	abandon(t, j)
-	for _, name := range segments(t, c.dir) {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.segments[name] = b
-	}
+	c.segments = segmentTexts(t, c.dir)
 	return c
 }
 

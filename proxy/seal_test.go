@@ -43,15 +43,20 @@ func TestSealed(t *testing.T) {
 	}
 }
 
+// newThinker is an upstream that closes asked when its only call is there, and answers when answer is closed.
+func newThinker(t testing.TB) (up *upstream, asked <-chan struct{}, answer chan<- struct{}) {
+	came, goes := make(chan struct{}), make(chan struct{})
+	return newUpstream(t, func(c *call) {
+		close(came)
+		<-goes
+		answerAll(c)
+	}), came, goes
+}
+
 // A call is in flight for every process on the store until its record is durable.
 func TestInFlightForAll(t *testing.T) {
 	s := sampleOf("chat")
-	asked, answer := make(chan struct{}), make(chan struct{})
-	up := newUpstream(t, func(c *call) {
-		close(asked)
-		<-answer
-		answerAll(c)
-	})
+	up, asked, answer := newThinker(t)
 	r := start(t, up.url())
 	done := make(chan error)
 	go func() {
@@ -78,12 +83,7 @@ func TestInFlightForAll(t *testing.T) {
 // restart.
 func TestTwoSidecars(t *testing.T) {
 	s := sampleOf("chat")
-	asked, answer := make(chan struct{}), make(chan struct{})
-	up := newUpstream(t, func(c *call) {
-		close(asked)
-		<-answer
-		answerAll(c)
-	})
+	up, asked, answer := newThinker(t)
 	serving := start(t, up.url())
 	asking := start(t, up.url(), func(c *Config) { c.Store, c.Debug = serving.cfg.Store, true })
 	done := make(chan error, 1)

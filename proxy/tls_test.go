@@ -108,20 +108,6 @@ func TestTLS_servesAsWithout(t *testing.T) {
 	}
 }
 
-func TestTLS_refusesOldVersions(t *testing.T) {
-	change, cert := secure(t)
-	r := start(t, "http://127.0.0.1:1", change)
-	for version, want := range map[uint16]bool{tls.VersionTLS10: false, tls.VersionTLS11: false, tls.VersionTLS12: true, tls.VersionTLS13: true} {
-		c, err := dialTLS(r, nil, version, cert)
-		if err == nil {
-			c.Close()
-		}
-		if (err == nil) != want {
-			t.Errorf("%s: %v", tls.VersionName(version), err)
-		}
-	}
-}
-
 func TestTLS_readsItsFilesAgain(t *testing.T) {
 	change, first := secure(t)
 	r := start(t, "http://127.0.0.1:1", change)

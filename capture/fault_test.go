@@ -358,6 +358,33 @@ func TestMarksAreRetried(t *testing.T) {
 	}
 }
 
+// TestMarksFollowARecovery: once a record is durable again, marks of what was lost are tried soon, however long they had waited for that.
+func TestMarksFollowARecovery(t *testing.T) {
+	dir := t.TempDir()
+	f := &faults{}
+	s := newStoreOn(t, Options{Dir: dir}, f)
+	f.failOpen.Store(1)
+	f.failMarker.Store(1 << 30)
+	if err := s.Append(t.Context(), record("lost", callID(), `{}`)); err == nil {
+		t.Fatal("the record is not lost")
+	}
+	soon(t, "the mark waits", func() bool {
+		s.marks.mu.Lock()
+		defer s.marks.mu.Unlock()
+		k := s.marks.pending["lost"]
+		if k == nil || k.tries == 0 {
+			return false
+		}
+		k.next = time.Now().Add(time.Hour)
+		return true
+	})
+	f.failMarker.Store(0)
+	if err := s.Append(t.Context(), record("other", callID(), `{}`)); err != nil {
+		t.Fatal(err)
+	}
+	soon(t, "marked", func() bool { return Marked(dir, "lost") })
+}
+
 // TestMarksExistAtOnce: a slow sync of one marker does not keep the next from existing.
 func TestMarksExistAtOnce(t *testing.T) {
 	f := &faults{}

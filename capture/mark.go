@@ -74,7 +74,7 @@ func (m *marker) init(s *Store) {
 }
 
 // Mark says in the store that the rollout lacks a record: it appends a line to <id>.capture.incomplete, durably. It returns
-// at once; a store that cannot take the mark is asked again with growing pauses, and once more by Close. Until then one mark
+// at once; a store that cannot take the mark is asked again with growing pauses, soon when it has taken a record, and once more by Close. Until then one mark
 // for each of at most 4,096 rollouts is kept. callID is the call that is missing, stage what was done with it and err why
 // that failed. A mark is never taken back.
 func (s *Store) Mark(rollout, callID, stage string, err error) {
@@ -96,6 +96,22 @@ func (s *Store) Mark(rollout, callID, stage string, err error) {
 		now.more = k
 	case len(m.pending) < marksMax:
 		m.pending[rollout] = k
+		m.start()
+	}
+}
+
+// hurry has marks that wait for their next try wait for the shortest pause at most.
+func (m *marker) hurry() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	soon := time.Now().Add(markPause)
+	hurried := false
+	for _, k := range m.pending {
+		if k.do == protocol.WriteMark && k.next.After(soon) {
+			k.next, hurried = soon, true
+		}
+	}
+	if hurried {
 		m.start()
 	}
 }

@@ -251,10 +251,15 @@ func (s *Store) failed(rollout string, err error) {
 	}
 }
 
+// recovered takes the trouble back. A store that takes records again takes marks as well.
 func (s *Store) recovered() {
 	s.mu.Lock()
+	had := s.trouble != nil
 	s.trouble = nil
 	s.mu.Unlock()
+	if had {
+		s.marks.hurry()
+	}
 }
 
 // Trouble returns the last failure: a record that was lost, a deadline that was missed, a probe that failed. It is nil again

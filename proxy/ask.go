@@ -63,14 +63,9 @@ func (x *exchange) ask(ctx context.Context, method, path string, body []byte) (h
 	return res, answer, err
 }
 
-// countTokens answers how long a prompt is, for an upstream that cannot count in the client's dialect: translated, and counted by the
-// upstream's tokenizer.
+// countTokens answers how long a prompt is, for an upstream that cannot count in the client's dialect: translated, and counted in the first
+// way that the upstream has.
 func (x *exchange) countTokens() {
-	to := rewrite.DialectOf(x.upstreamDialect())
-	if to.Name() != canon.Chat {
-		x.refuse(http.StatusNotImplemented, codeNotSupported, "the upstream cannot count the tokens of a prompt")
-		return
-	}
 	body, ok := x.wholeBody()
 	if !ok {
 		return
@@ -83,32 +78,46 @@ func (x *exchange) countTokens() {
 	if jsonx.Valid(body) {
 		body = counter.CountedCall(body)
 	}
-	t := rewrite.NewTranslation(x.dialect, to, &x.h.cfg.Rewrite, x.translationCall(body))
+	var asked []string
+	for _, way := range rewrite.CountsOf(x.upstreamDialect()) {
+		if x.countBy(way, counter, body) {
+			return
+		}
+		asked = append(asked, way.Path)
+	}
+	x.refuse(http.StatusNotImplemented, codeNotSupported,
+		"the upstream has no "+strings.Join(asked, " and no ")+", so the tokens of a prompt cannot be counted")
+}
+
+// countBy answers by one way to count, unless the upstream does not have it: then nothing was answered.
+func (x *exchange) countBy(way rewrite.Count, counter dialect.Counter, body []byte) (answered bool) {
+	t := rewrite.NewTranslation(x.dialect, rewrite.DialectOf(way.As), &x.h.cfg.Rewrite, x.translationCall(body))
 	sent, err := t.Request(body)
 	if err != nil {
 		x.refuseProblem(err)
-		return
+		return true
 	}
-	head, answer, err := x.ask(x.ctx, http.MethodPost, "/tokenize", rewrite.AppendTokenize(nil, sent))
+	head, answer, err := x.ask(x.ctx, http.MethodPost, way.Path, way.AppendBody(nil, sent))
 	if err != nil {
 		x.fail(nil, nil, err)
-		return
+		return true
 	}
 	switch status := head.StatusCode; {
 	case status == http.StatusMethodNotAllowed, status == http.StatusNotImplemented,
 		status == http.StatusNotFound && jsonx.KindOf(jsonx.Get(answer, "error")) != jsonx.KindObject: // an error object is about the model
-		x.refuse(http.StatusNotImplemented, codeNotSupported, "the upstream has no /tokenize, so the tokens of a prompt cannot be counted")
+		return false
 	case status >= 400:
 		p := t.Problem(status, answer)
 		x.relay(head, p.Status, t.AppendProblem(nil, p))
 	default:
-		n, ok := jsonx.Int(jsonx.Get(answer, "count"))
+		n, ok := jsonx.Int(jsonx.Get(answer, way.Member))
 		if status != http.StatusOK || !jsonx.Valid(answer) || !ok || n < 0 {
-			x.answerLocal(situationInvalid, http.StatusBadGateway, codeUpstreamInvalid, "the upstream's answer to /tokenize has no count")
-			return
+			x.answerLocal(situationInvalid, http.StatusBadGateway, codeUpstreamInvalid, "the upstream's answer to "+way.Path+" has no count")
+			return true
 		}
 		x.relay(head, http.StatusOK, counter.AppendCount(nil, n))
 	}
+	return true
 }
 
 // listModels answers which models there are in the shape of the client's dialect, which the upstream does not speak.

@@ -41,6 +41,67 @@ func TestCountTokensByTheUpstreamsTokenizer(t *testing.T) {
 	}
 }
 
+// An upstream that has no Chat counts in its own dialect or by its tokenizer, whichever it has.
+func TestCountTokens_everyUpstream(t *testing.T) {
+	const anthropic = `{"model":"m","system":"be brief","max_tokens":1,"messages":[{"role":"user","content":"hi"}]}`
+	const gemini = `{"contents":[{"parts":[{"text":"hi"}]}],"systemInstruction":{"parts":[{"text":"be brief"}]}}`
+	for _, c := range []struct {
+		speaks, path, ask string
+		has               map[string]string // answers of the upstream; others are 404
+		asked             []string
+		status            int
+		body              string
+	}{
+		{"responses", "/v1/messages/count_tokens", anthropic, map[string]string{"/v1/responses/input_tokens": `{"object":"response.input_tokens","input_tokens":9}`},
+			[]string{"/v1/responses/input_tokens"}, 200, `{"input_tokens":9}`},
+		{"responses", "/v1/messages/count_tokens", anthropic, map[string]string{"/tokenize": `{"count":7,"tokens":[1]}`},
+			[]string{"/v1/responses/input_tokens", "/tokenize"}, 200, `{"input_tokens":7}`},
+		{"responses", "/v1/messages/count_tokens", anthropic, nil, []string{"/v1/responses/input_tokens", "/tokenize"}, 501, ""},
+		{"responses", "/v1beta/models/m:countTokens", gemini, map[string]string{"/tokenize": `{"count":7,"tokens":[1]}`},
+			[]string{"/v1/responses/input_tokens", "/tokenize"}, 200, `{"totalTokens":7}`},
+		{"messages", "/v1beta/models/m:countTokens", gemini, map[string]string{"/v1/messages/count_tokens": `{"input_tokens":5}`},
+			[]string{"/v1/messages/count_tokens"}, 200, `{"totalTokens":5}`},
+		{"messages", "/v1beta/models/m:countTokens", gemini, map[string]string{"/tokenize": `{"count":7,"tokens":[1]}`},
+			[]string{"/v1/messages/count_tokens", "/tokenize"}, 200, `{"totalTokens":7}`},
+	} {
+		t.Run(fmt.Sprint(c.speaks, c.path, c.has), func(t *testing.T) {
+			t.Parallel()
+			u := newUpstream(t, func(k *call) {
+				body := k.Body()
+				if k.Method == "GET" { // how long may a prompt be?
+					k.reply(404, "application/json", `{"detail":"Not Found"}`)
+					return
+				}
+				if !strings.Contains(body, `be brief`) || strings.Contains(body, "max_") || strings.Contains(body, `"stream"`) {
+					t.Errorf("%s was asked %s", k.Target, body)
+				}
+				if answer, ok := c.has[k.Target]; ok {
+					k.reply(200, "application/json", answer)
+					return
+				}
+				k.reply(404, "application/json", `{"detail":"Not Found"}`)
+			})
+			r := start(t, u.url(), func(cfg *Config) { cfg.UpstreamDialects, cfg.Gemini = []string{c.speaks}, true })
+			got := r.exchange("/ng-rollout/r"+c.path, c.ask)
+			if got.status != c.status || c.body != "" && got.body != c.body {
+				t.Errorf("status %d: %s", got.status, got.body)
+			}
+			for _, path := range c.asked {
+				k := u.next()
+				if k.Method == "GET" {
+					k = u.next()
+				}
+				if k.Target != path {
+					t.Errorf("the upstream was asked %s, want %s", k.Target, path)
+				}
+				if c.status != 200 && !strings.Contains(got.body, path) {
+					t.Errorf("%s is not named: %s", path, got.body)
+				}
+			}
+		})
+	}
+}
+
 func TestModelsInTheClientsShape(t *testing.T) {
 	const list = `{"object":"list","data":[{"id":"a","object":"model","created":1700000000,"max_model_len":100},{"id":"b\"c","object":"model"}]}`
 	u := newUpstream(t, func(k *call) { k.reply(200, "application/json", list) })

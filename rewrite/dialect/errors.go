@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"strconv"
+	"strings"
 
 	"rolltap/internal/jsonx"
 	"rolltap/rewrite/canon"
@@ -79,7 +80,7 @@ func wordStatus(word string) int {
 // AppendOpenAIError is the envelope that Chat and Responses share; its four members are always there (wire.md 3.2.6).
 func AppendOpenAIError(dst []byte, p canon.Problem) []byte {
 	dst = append(dst, `{"error":{"message":`...)
-	dst = jsonx.AppendString(dst, p.Message)
+	dst = jsonx.AppendString(dst, OpenAIMessage(&p))
 	dst = append(dst, `,"type":`...)
 	dst = jsonx.AppendString(dst, openAIType(p.Status))
 	dst = append(dst, `,"param":`...)
@@ -87,6 +88,16 @@ func AppendOpenAIError(dst []byte, p canon.Problem) []byte {
 	dst = append(dst, `,"code":`...)
 	dst = appendWord(dst, p.Code)
 	return append(dst, '}', '}')
+}
+
+// OpenAIMessage is the message of a problem for clients of OpenAI's dialects. Agents that know no code find an overflow by these words
+// (wire.md 1.7 and 2.1), which other dialects do not use.
+func OpenAIMessage(p *canon.Problem) string {
+	const words = "context length"
+	if p.Code != canon.CodeOverflow || strings.Contains(strings.ToLower(p.Message), words) {
+		return p.Message
+	}
+	return "the model's maximum " + words + " is exceeded: " + p.Message
 }
 
 func openAIType(status int) string {

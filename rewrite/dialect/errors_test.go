@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"encoding/json"
 	"testing"
 
 	"rolltap/rewrite/canon"
@@ -46,5 +47,24 @@ func TestCount(t *testing.T) {
 	}
 	if got := Count(nil); got != canon.Unknown {
 		t.Errorf("absent: got %d", got)
+	}
+}
+
+// Clients of OpenAI's dialects find an overflow by its code or by its words.
+func TestOpenAIMessage(t *testing.T) {
+	for _, c := range []struct{ code, message, want string }{
+		{canon.CodeOverflow, "prompt is too long: 1001 tokens > 1000 maximum", "the model's maximum context length is exceeded: prompt is too long: 1001 tokens > 1000 maximum"},
+		{canon.CodeOverflow, "This model's maximum context length is 1024 tokens.", "This model's maximum context length is 1024 tokens."},
+		{canon.CodeOverflow, "Input length (5000) exceeds model's Maximum Context Length (4096).", "Input length (5000) exceeds model's Maximum Context Length (4096)."},
+		{"", "prompt is too long", "prompt is too long"},
+	} {
+		p := canon.Problem{Status: 400, Code: c.code, Message: c.message}
+		if got := OpenAIMessage(&p); got != c.want {
+			t.Errorf("%q: %q, want %q", c.message, got, c.want)
+		}
+		var wire struct{ Error struct{ Message string } }
+		if err := json.Unmarshal(AppendOpenAIError(nil, p), &wire); err != nil || wire.Error.Message != c.want {
+			t.Errorf("%q on the wire: %q, %v", c.message, wire.Error.Message, err)
+		}
 	}
 }

@@ -102,7 +102,7 @@ func appendFailure(dst []byte, p *canon.Problem) []byte {
 	dst = append(dst, `{"code":"`...)
 	dst = append(dst, failureCode(p)...)
 	dst = append(dst, `","message":`...)
-	dst = jsonx.AppendString(dst, p.Message)
+	dst = jsonx.AppendString(dst, dialect.OpenAIMessage(p))
 	return append(dst, '}')
 }
 

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 	"go.uber.org/zap"
@@ -141,8 +142,28 @@ func (p *program) say(level zapcore.Level, text string) {
 	p.logger("json", "debug").Log(level, text)
 }
 
+// logEvery is how long a line about an ordinary call may wait for others: a write for each costs a tenth of what durable capture costs.
+const logEvery = 100 * time.Millisecond
+
+// gathered is logger with lines of level info written together, at most logEvery late. Those of other levels, and whatever stands in front of
+// them, are written at once. end writes the rest; nothing may be logged behind it.
+func (p *program) gathered(format, level string) (log *zap.Logger, end func()) {
+	lines := &zapcore.BufferedWriteSyncer{WS: zapcore.AddSync(struct{ io.Writer }{p.stderr}), FlushInterval: logEvery} // without Sync: a log is no record
+	flush := func(e zapcore.Entry) error {
+		if e.Level == zapcore.InfoLevel {
+			return nil
+		}
+		return lines.Sync()
+	}
+	return p.loggerTo(lines, format, level).WithOptions(zap.Hooks(flush)), func() { _ = lines.Stop() } // nobody is left to tell
+}
+
 // logger writes to stderr. Formats and levels are those of --log-format and --log-level.
 func (p *program) logger(format, level string) *zap.Logger {
+	return p.loggerTo(zapcore.Lock(zapcore.AddSync(p.stderr)), format, level)
+}
+
+func (p *program) loggerTo(to zapcore.WriteSyncer, format, level string) *zap.Logger {
 	c := zap.NewProductionEncoderConfig()
 	c.TimeKey, c.EncodeTime = "time", zapcore.RFC3339NanoTimeEncoder
 	encoder := zapcore.NewJSONEncoder(c)
@@ -155,7 +176,7 @@ func (p *program) logger(format, level string) *zap.Logger {
 	if err != nil {
 		at = zapcore.InfoLevel // check has refused it
 	}
-	return zap.New(zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(p.stderr)), at), zap.ErrorOutput(zapcore.AddSync(p.stderr)))
+	return zap.New(zapcore.NewCore(encoder, to, at), zap.ErrorOutput(zapcore.AddSync(p.stderr)))
 }
 
 func (p *program) console() *cli.Console {
@@ -216,7 +237,8 @@ func each(err error) []error {
 
 // Run serves until ctx is done and everything in flight has had its end.
 func (s *serve) Run(ctx context.Context, p *program, k *kong.Context) error {
-	log := p.logger(s.Settings.LogFormat, s.Settings.LogLevel)
+	log, end := p.gathered(s.Settings.LogFormat, s.Settings.LogLevel)
+	defer end()
 	log.Info("configuration", zap.String("version", p.build.Version), zap.String("commit", p.build.Commit),
 		zap.Object("settings", effective(k)), zap.Object("origins", origins(k, p.settings)), zap.ByteString("rewrite", p.settings.Section("rewrite")))
 	defer p.raiseProcs()()

@@ -19,6 +19,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
@@ -264,6 +266,36 @@ func TestCutAnswersAreAFailure(t *testing.T) {
 	<-asked
 	s.stop(1)
 	<-done
+}
+
+// Lines about ordinary calls are written together, a moment late; a warning takes them along, and the end leaves none behind.
+func TestLogLinesAreGathered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer // no goroutine writes while this one looks
+		p := &program{stderr: &out}
+		log, end := p.gathered("json", "info")
+		written := func(want int) {
+			t.Helper()
+			synctest.Wait()
+			if got := strings.Count(out.String(), "\n"); got != want {
+				t.Fatalf("%d lines are written, want %d: %s", got, want, out.String())
+			}
+		}
+		log.Info("a call")
+		log.Debug("nobody asked for it")
+		written(0)
+		time.Sleep(logEvery + time.Millisecond)
+		written(1)
+		log.Info("a call")
+		log.Warn("an upstream that cuts")
+		written(3)
+		log.Info("a call")
+		end()
+		written(4)
+		if lines := strings.Split(out.String(), "\n"); !strings.Contains(lines[1], "a call") || !strings.Contains(lines[2], `"level":"warn"`) {
+			t.Errorf("the order is not that of the calls: %s", out.String())
+		}
+	})
 }
 
 func TestAddressTaken(t *testing.T) {

@@ -8,13 +8,15 @@ import (
 	"os"
 	"slices"
 	"time"
+	"unsafe"
 
 	"rolltap/capture/protocol"
 )
 
 const (
 	journalBatchMax = 4 << 20 // bytes that one write gathers
-	journalDirect   = 1 << 20 // larger data is not copied into the batch
+	// journalBlock is what segments are written in multiples of: what reading and writing around the system's memory ask for.
+	journalBlock = 4096
 )
 
 // writeBatch makes a batch durable in the segment that it returns. protocol.Entries says what is done next.
@@ -36,11 +38,7 @@ func (j *journal) writeBatch(b *journalBatch) (s *segment, p protocol.Entries, e
 			}
 			j.use(s)
 		case protocol.WriteEntries:
-			if e := b.entries[0]; e.stream != nil {
-				err = j.stream(s, e)
-			} else {
-				err = j.gather(s, b)
-			}
+			err = j.gather(s, b)
 		case protocol.SyncEntries:
 			began := time.Now()
 			err = s.f.Sync()
@@ -58,60 +56,22 @@ func (j *journal) writeBatch(b *journalBatch) (s *segment, p protocol.Entries, e
 	return s, p, err
 }
 
-// gather writes all entries of a batch in one write, save those that are too large to be copied for that.
+// gather writes all entries of a batch in one write, from one boundary of a block to another.
 func (j *journal) gather(s *segment, b *journalBatch) error {
-	buf := slices.Grow(j.scratch[:0], int(min(b.bytes, journalBatchMax)))
+	buf := alignedBuf(j.scratch, int(b.bytes)+journalBlock)
 	defer func() { j.scratch = buf[:0] }()
 	for _, e := range b.entries {
-		direct := len(e.data) > journalDirect
 		at := len(buf)
 		buf = appendEntryHead(buf, e)
 		body := len(buf)
 		crc := crc32.Checksum(buf[at+entryPrefix:], castagnoli())
-		if direct {
-			crc = crc32.Update(crc, castagnoli(), e.data)
-		} else {
-			buf = append(buf, e.data...)
-			crc = crc32.Update(crc, castagnoli(), buf[body:]) // what was written, and it is in the cache
-		}
+		buf = append(buf, e.data...)
+		crc = crc32.Update(crc, castagnoli(), buf[body:]) // what was written, and it is in the cache
 		if err := sealEntry(buf[at:body], int64(len(e.data)), crc); err != nil {
 			return err
 		}
-		if !direct {
-			continue
-		}
-		if err := s.write(buf); err != nil {
-			return err
-		}
-		buf = buf[:0]
-		if err := s.write(e.data); err != nil {
-			return err
-		}
 	}
-	return s.write(buf)
-}
-
-// stream writes an entry whose source is read only once: its head is filled in when its length and checksum are known.
-func (j *journal) stream(s *segment, e *journalEntry) error {
-	head := appendEntryHead(make([]byte, 0, entryHead), e)
-	at := s.size
-	if err := s.write(head); err != nil {
-		return err
-	}
-	w := streamWriter{s: s, buf: slices.Grow(j.scratch[:0], pieceSize), crc: crc32.Checksum(head[entryPrefix:], castagnoli())}
-	err := e.stream(&w)
-	if err == nil {
-		err = w.flush()
-	}
-	j.scratch = w.buf[:0]
-	if err != nil {
-		return err
-	}
-	if err := sealEntry(head, s.size-at-int64(len(head)), w.crc); err != nil {
-		return err
-	}
-	_, err = s.f.WriteAt(head[:entryPrefix], at)
-	return err
+	return s.write(appendPadding(buf))
 }
 
 // write writes at the end. After an error the segment is of no more use.
@@ -121,29 +81,21 @@ func (s *segment) write(p []byte) error {
 	return err
 }
 
-// streamWriter gathers small pieces and keeps the checksum.
-type streamWriter struct {
-	s   *segment
-	buf []byte
-	crc uint32
+// alignedBuf returns an empty buffer for n bytes whose first stands at a multiple of journalBlock in memory: buf, where that is one and
+// large enough.
+func alignedBuf(buf []byte, n int) []byte {
+	if cap(buf) >= n {
+		return buf[:0]
+	}
+	whole := make([]byte, n+journalBlock)
+	at := -int(uintptr(unsafe.Pointer(&whole[0]))) & (journalBlock - 1)
+	return whole[at:at]
 }
 
-func (w *streamWriter) Write(p []byte) (int, error) {
-	w.crc = crc32.Update(w.crc, castagnoli(), p)
-	if len(w.buf)+len(p) > cap(w.buf) {
-		if err := w.flush(); err != nil {
-			return 0, err
-		}
-	}
-	if len(p) > cap(w.buf) {
-		return len(p), w.s.write(p)
-	}
-	w.buf = append(w.buf, p...)
-	return len(p), nil
-}
-
-func (w *streamWriter) flush() error {
-	err := w.s.write(w.buf)
-	w.buf = w.buf[:0]
-	return err
+// appendPadding appends NUL bytes up to a multiple of journalBlock.
+func appendPadding(b []byte) []byte {
+	n := -len(b) & (journalBlock - 1)
+	b = slices.Grow(b, n)
+	clear(b[len(b) : len(b)+n])
+	return b[:len(b)+n]
 }

@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"rolltap/capture/protocol"
@@ -102,14 +102,29 @@ func (fsys osJournalFiles) create(path string) (segmentFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	return osSegment{f}, nil
+	return &osSegment{File: f, direct: storefs.Direct(f, true)}, nil
 }
 
 func (osJournalFiles) syncData(path string) error { return syncFile(path) }
 
-type osSegment struct{ *os.File }
+// osSegment is written around the system's memory where the file system takes that: what is read only behind a crash is not worth the pages
+// that it would take from everybody, nor the time to copy it there.
+type osSegment struct {
+	*os.File
+	direct bool
+}
 
-func (s osSegment) Sync() error { return storefs.Datasync(s.File) }
+func (s *osSegment) WriteAt(p []byte, off int64) (int, error) {
+	n, err := s.File.WriteAt(p, off)
+	if n == 0 && s.direct && errors.Is(err, syscall.EINVAL) { // some file systems say so only now, or have larger blocks
+		s.direct = false
+		storefs.Direct(s.File, false)
+		n, err = s.File.WriteAt(p, off)
+	}
+	return n, err
+}
+
+func (s *osSegment) Sync() error { return storefs.Datasync(s.File) }
 
 // journalEntry is what is about to be appended to a file. The one who commits it holds the lock of that file, from
 // before it looked at the offset until the lines stand there, and the file's name is durable.
@@ -121,8 +136,6 @@ type journalEntry struct {
 	// data are the bytes that are appended: whole lines, with a newline in front when the file ended inside a line. They are
 	// not changed until commit returns.
 	data []byte
-	// stream, when it is not nil, writes them instead. It is called once, by another goroutine, before commit returns.
-	stream func(io.Writer) error
 }
 
 // journal makes what is appended to all rollouts of one writer durable, by one sync for all who wait at the same time.
@@ -265,8 +278,7 @@ func (j *journal) commit(e *journalEntry) (*segmentRef, error) {
 func (j *journal) join(e *journalEntry) *journalBatch {
 	size := int64(len(e.data)) + entryHead
 	if n := len(j.queue); n > 0 {
-		// A streamed entry is a batch of its own: nobody else waits for its source.
-		if b := j.queue[n-1]; b.bytes+size <= journalBatchMax && e.stream == nil && b.entries[0].stream == nil {
+		if b := j.queue[n-1]; b.bytes+size <= journalBatchMax {
 			b.entries = append(b.entries, e)
 			b.bytes += size
 			return b
@@ -390,9 +402,7 @@ func (s *segment) begin() error {
 	}
 	s.info = st
 	dev := deviceOf(st)
-	n, err := s.f.WriteAt(appendSegmentHeader(nil, s.created, dev), 0)
-	s.size = int64(n)
-	return err
+	return s.write(appendPadding(appendSegmentHeader(alignedBuf(nil, segmentHeader+journalBlock), s.created, dev)))
 }
 
 // holdFolder makes the folder and takes its lock, unless that is ours already.

@@ -216,34 +216,12 @@ func TestJournalNothingIsWrittenBeforeTheFirstEntry(t *testing.T) {
 func TestJournalEntriesOfEverySize(t *testing.T) {
 	j := testJournal(t, journalOptions{})
 	var want []string
-	for i, size := range []int{0, 100, 70_000, journalDirect + 10, journalBatchMax + 10} {
+	for i, size := range []int{0, 100, journalBlock, 70_000, 1 << 20, journalBatchMax + 10} {
 		line := testLine(fmt.Sprint(i), size)
 		if err := put(t, j, "r", line); err != nil {
 			t.Fatal(err)
 		}
 		want = append(want, line)
-		e, f := prepare(t, j, "s", testLine(fmt.Sprint("s", i), size))
-		data := e.data
-		e.data = nil
-		e.stream = func(w io.Writer) error {
-			for piece := range bytes.Lines(data) {
-				for len(piece) > 0 {
-					n := min(len(piece), 1+len(data)/3)
-					if _, err := w.Write(piece[:n]); err != nil {
-						return err
-					}
-					piece = piece[n:]
-				}
-			}
-			return nil
-		}
-		ref, err := j.commit(e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ref.forsaken()
-		f.Close()
-		want = append(want, string(data))
 	}
 	entries, got := entriesOf(t, segments(t, j.o.dir)[0])
 	if len(got) != len(want) {
@@ -254,12 +232,10 @@ func TestJournalEntriesOfEverySize(t *testing.T) {
 		if got[i] != want[i] || e.lines != 1 {
 			t.Errorf("entry %d: %d bytes, %d lines, want %d bytes", i, len(got[i]), e.lines, len(want[i]))
 		}
-		if e.name == "r" {
-			if e.offset != offset {
-				t.Errorf("entry %d: offset %d, want %d", i, e.offset, offset)
-			}
-			offset += e.size
+		if e.offset != offset {
+			t.Errorf("entry %d: offset %d, want %d", i, e.offset, offset)
 		}
+		offset += e.size
 	}
 	if _, err := j.commit(&journalEntry{name: "../x", data: []byte("x")}); !errors.Is(err, ErrInvalidID) {
 		t.Errorf("a path for an id: %v", err)
@@ -358,22 +334,6 @@ func TestJournalRecovers(t *testing.T) {
 			}
 		})
 	}
-	t.Run("stream", func(t *testing.T) {
-		j := testJournal(t, journalOptions{})
-		e, file := prepare(t, j, "r", testLine("a", 10))
-		defer file.Close()
-		broken := errors.New("the source broke")
-		bad := *e
-		bad.stream = func(w io.Writer) error { w.Write(e.data[:5]); return broken }
-		if _, err := j.commit(&bad); !errors.Is(err, broken) {
-			t.Errorf("got %v", err)
-		}
-		ref, err := j.commit(e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ref.forsaken()
-	})
 }
 
 func TestJournalFolderGone(t *testing.T) {

@@ -241,19 +241,23 @@ func TestReplayTornSegment(t *testing.T) {
 	}
 	all, _, _ := readAll(segment)
 	for cut := range len(segment) + 1 {
+		if cut > 0 && cut < len(segment) && segment[cut-1] == 0 && segment[cut] == 0 && cut%100 != 0 {
+			continue // inside of padding
+		}
 		c.segments[name] = segment[:cut]
 		c.set("r", "")
 		events := []ReplayEvent{}
 		if err := replayJournals(t.Context(), c.dir, func(e ReplayEvent) { events = append(events, e) }); err != nil {
 			t.Fatal(err)
 		}
-		want, clean := "", cut == 0 || cut == segmentHeader
+		want, end := "", min(cut, segmentHeader)
 		for _, e := range all {
 			if e.at+e.size <= int64(cut) {
 				want = c.whole["r"][:e.offset+e.size]
+				end = int(e.at + e.size)
 			}
-			clean = clean || e.at+e.size == int64(cut)
 		}
+		clean := cut == 0 || cut >= segmentHeader && len(bytes.Trim(segment[end:cut], "\x00")) == 0 // padding at most
 		if got := c.content("r"); got != want {
 			t.Fatalf("cut at %d: the file is %q", cut, got)
 		}

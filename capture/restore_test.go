@@ -180,19 +180,19 @@ func TestReplayKilledWithHoles(t *testing.T) {
 
 // without is the segment without the entries of a rollout.
 func without(t *testing.T, segment []byte, rollout string) []byte {
-	out := bytes.Clone(segment[:segmentHeader])
+	out := appendPadding(bytes.Clone(segment[:segmentHeader]))
 	s, err := newSegmentReader(bytes.NewReader(segment), int64(len(segment)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for {
-		at := s.off
 		e, err := s.next()
 		if err != nil {
 			return out
 		}
 		if e.name != fileName(rollout) {
-			out = append(out, segment[at:s.off]...)
+			head := entryPrefix + entryFixed + len(e.name) + 4
+			out = appendPadding(append(out, segment[e.at-int64(head):s.off]...))
 		}
 	}
 }
@@ -254,7 +254,7 @@ func TestReplayLargeLines(t *testing.T) {
 	t.Parallel()
 	c := crash(t, 1, func(put func(int, string, string, int)) {
 		put(0, "r", "a", 300<<10)
-		put(0, "r", "b", journalDirect+100)
+		put(0, "r", "b", 1<<20+100)
 	})
 	whole := c.whole["r"]
 	for _, cut := range []int{0, 100_000, 300 << 10, len(whole) - 1} {

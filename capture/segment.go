@@ -33,7 +33,8 @@ var (
 	errEntryTooLong = errors.New("too long for the journal")
 )
 
-// A segment is a header and entries without gaps, all numbers little endian:
+// A segment is a header and batches of entries, all numbers little endian. The header and every batch begin at a multiple of journalBlock and are
+// padded to one with NUL bytes, so that they can be written around the system's memory; inside a batch there are no gaps:
 //
 //	header     0        8        12       16       24       32
 //	           ├────────┼────────┼────────┼────────┼────────┤
@@ -50,11 +51,10 @@ var (
 //	           │        │        │        │        │        │        │        │        │        │ lines  │
 //	                             └─────────────────────────────── payload ──────────────────────────────────────────
 //
-// length counts the payload, CRC is the CRC-32C of the payload. A length of 0 is no entry, so neither zeros behind the end
-// nor an entry whose head was not filled in yet are taken for one.
+// length counts the payload, CRC is the CRC-32C of the payload. A length of 0 is no entry, so zeros are not taken for one.
 const (
 	segmentMagic   = "rolltapj"
-	segmentVersion = 2 // 1 knew files of records only
+	segmentVersion = 3 // 1 knew files of records only, and 2 no blocks
 	segmentHeader  = 32
 
 	entryPrefix = 8  // length and CRC
@@ -119,6 +119,7 @@ type segmentReader struct {
 	off     int64 // of the next entry
 	created time.Time
 	dev     uint64 // of the segment when it was made
+	padded  bool   // batches are padded to blocks
 	buf     []byte
 	crc     hash.Hash32
 }
@@ -144,6 +145,7 @@ func newSegmentReader(r io.ReaderAt, size int64) (*segmentReader, error) {
 		r: r, size: size, off: segmentHeader,
 		created: time.Unix(0, int64(binary.LittleEndian.Uint64(h[16:]))),
 		dev:     binary.LittleEndian.Uint64(h[24:]),
+		padded:  version >= 3,
 		buf:     make([]byte, 64<<10),
 		crc:     crc32.New(castagnoli()),
 	}, nil
@@ -153,23 +155,59 @@ func newSegmentReader(r io.ReaderAt, size int64) (*segmentReader, error) {
 // says. After errDamagedEntry it stays where it is.
 func (s *segmentReader) next() (segmentEntry, error) {
 	e, end, err := s.read(s.off)
+	if errors.Is(err, errDamagedEntry) && s.padded {
+		var more bool
+		if more, err = s.skipPadding(); err == nil && !more {
+			err = errDamagedEntry
+		} else if err == nil {
+			e, end, err = s.read(s.off)
+		}
+	}
 	if err == nil {
 		s.off = end
 	}
 	return e, err
 }
 
+// skipPadding goes on to the next block when there is nothing but NUL bytes up to there. It is asked where no entry is: of one that begins just in
+// front of a block, what is there may be NUL bytes as well.
+func (s *segmentReader) skipPadding() (ok bool, err error) {
+	n := -s.off & (journalBlock - 1)
+	rest := s.buf[:min(n, s.size-s.off)]
+	if n == 0 {
+		return false, nil
+	}
+	if n, err := s.r.ReadAt(rest, s.off); n < len(rest) {
+		return false, shortSegment(err)
+	}
+	for _, c := range rest {
+		if c != 0 {
+			return false, nil
+		}
+	}
+	s.off += int64(len(rest))
+	return true, nil
+}
+
 // skipped is how many bytes are behind the last entry that was returned.
 func (s *segmentReader) skipped() int64 { return s.size - s.off }
 
-// goesOn reports whether a whole entry follows the damaged one where its length says: then the damage is no torn end.
+// goesOn reports whether a whole entry follows the damaged one, where its length says or at the beginning of a batch: then the damage is no torn
+// end.
 func (s *segmentReader) goesOn() bool {
 	var p [entryPrefix]byte
 	if n, _ := s.r.ReadAt(p[:], s.off); n < len(p) {
 		return false
 	}
-	_, _, err := s.read(s.off + entryPrefix + int64(binary.LittleEndian.Uint32(p[:])))
-	return err == nil
+	if _, _, err := s.read(s.off + entryPrefix + int64(binary.LittleEndian.Uint32(p[:]))); err == nil {
+		return true
+	}
+	for at := s.off&^(journalBlock-1) + journalBlock; s.padded && at < s.size; at += journalBlock {
+		if _, _, err := s.read(at); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *segmentReader) read(off int64) (e segmentEntry, end int64, err error) {

@@ -46,6 +46,18 @@ func appendTestEntry(segment []byte, e *journalEntry) []byte {
 	return segment
 }
 
+// blocks is a segment of these batches.
+func blocks(batches ...[]journalEntry) []byte {
+	segment := appendPadding(appendSegmentHeader(nil, time.Unix(1700000000, 5), 0x0102030405060708))
+	for _, b := range batches {
+		for _, e := range b {
+			segment = appendTestEntry(segment, &e)
+		}
+		segment = appendPadding(segment)
+	}
+	return segment
+}
+
 // readAll returns what a reader makes of bytes, and the error that ended it.
 func readAll(b []byte) (entries []segmentEntry, skipped int64, err error) {
 	s, err := newSegmentReader(bytes.NewReader(b), int64(len(b)))
@@ -68,14 +80,15 @@ func (e segmentEntry) is(want journalEntry, segment []byte) bool {
 
 // TestSegmentFormat holds the bytes: what one version wrote the next one reads.
 func TestSegmentFormat(t *testing.T) {
-	entries, segment := testEntries()
-	for version, count := range map[int]int{1: 3, 2: 5} {
+	entries, _ := testEntries()
+	segment := blocks(entries[:3], entries[3:5])
+	for version, count := range map[int]int{1: 3, 2: 5, 3: 5} {
 		name := filepath.Join("testdata", "journal", fmt.Sprintf("v%d.seg", version))
 		golden, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if version == segmentVersion && !bytes.Equal(golden, segment[:len(golden)]) {
+		if version == segmentVersion && !bytes.Equal(golden, segment) {
 			t.Errorf("other bytes than in %s", name)
 		}
 		got, _, err := readAll(golden)
@@ -115,6 +128,9 @@ func TestSegmentTornAnywhere(t *testing.T) {
 				if e.at+e.size <= int64(cut) {
 					want, end = want+1, e.at+e.size
 				}
+			}
+			if len(bytes.Trim(b[min(end, int64(len(b))):], "\x00")) == 0 { // padding
+				end = int64(len(b))
 			}
 			switch {
 			case len(b) == 0:
@@ -186,6 +202,77 @@ func TestSegmentGoesOn(t *testing.T) {
 		if err != errDamagedEntry || s.goesOn() != c.want {
 			t.Errorf("%s: %v, goes on: %v", c.name, err, !c.want)
 		}
+	}
+	for damaged, want := range []bool{true, true, false} { // the length of the only entry of each batch
+		b := blocks(entries[:1], entries[1:2], entries[2:3])
+		b[(1+damaged)*journalBlock+1] ^= 1
+		s, err := newSegmentReader(bytes.NewReader(b), int64(len(b)))
+		for err == nil {
+			_, err = s.next()
+		}
+		if err != errDamagedEntry || s.goesOn() != want {
+			t.Errorf("batch %d: %v, goes on: %v", damaged, err, !want)
+		}
+	}
+}
+
+// TestSegmentPadding: behind the last entry of a batch the next block is read, whatever is left of this one, and what is no padding stays damage.
+func TestSegmentPadding(t *testing.T) {
+	entry := func(size int) journalEntry {
+		return journalEntry{name: "r", file: fileID{dev: 1, ino: 2, birth: 3}, lines: 1, data: []byte(strings.Repeat("x", size))}
+	}
+	probe := entry(0)
+	head := len(appendTestEntry(nil, &probe))
+	for left := range 2 * entryPrefix { // bytes of padding, or none
+		// What comes behind it, in the same batch or in the next one, has a length of which the first two bytes are NUL.
+		first, second := entry(journalBlock-head-left), entry(1<<16-(head-entryPrefix))
+		for name, segment := range map[string][]byte{
+			"one batch": blocks([]journalEntry{first, second}),
+			"two":       blocks([]journalEntry{first}, []journalEntry{second}),
+		} {
+			got, _, err := readAll(segment)
+			if err != io.EOF || len(got) != 2 || !got[0].is(first, segment) || !got[1].is(second, segment) {
+				t.Fatalf("%s, %d bytes left: %d entries, %v", name, left, len(got), err)
+			}
+		}
+	}
+	segment := blocks([]journalEntry{entry(100)}, []journalEntry{entry(100)})
+	for name, change := range map[string]func(b []byte) []byte{
+		"a byte in the padding":   func(b []byte) []byte { b[2*journalBlock-1] = 1; return b },
+		"a block that never came": func(b []byte) []byte { clear(b[2*journalBlock:]); return b },
+		"another byte behind it":  func(b []byte) []byte { return append(b, 1) },
+		"another block behind it": func(b []byte) []byte { return append(b, make([]byte, journalBlock)...) },
+	} {
+		if got, skipped, err := readAll(change(bytes.Clone(segment))); err != errDamagedEntry || skipped == 0 || len(got) == 0 {
+			t.Errorf("%s: %d entries, %d bytes skipped, %v", name, len(got), skipped, err)
+		}
+	}
+}
+
+// TestSegmentAroundMemory: what is not written in whole blocks goes through the system's memory, and so does what follows.
+func TestSegmentAroundMemory(t *testing.T) {
+	f, err := osJournalFiles{}.create(filepath.Join(t.TempDir(), "a.seg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	want := appendPadding([]byte("in a block"))
+	for _, p := range [][]byte{appendPadding(append(alignedBuf(nil, journalBlock), "in a block"...)), []byte("in none"), []byte("nor this")} {
+		at := int64(len(want))
+		if bytes.HasPrefix(p, []byte("in a block")) {
+			at = 0
+		} else {
+			want = append(want, p...)
+		}
+		if n, err := f.WriteAt(p, at); n != len(p) || err != nil {
+			t.Fatalf("%q: %d, %v", p[:7], n, err)
+		}
+		if err := f.Sync(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(f.(*osSegment).Name()); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("the file holds %q, %v", got, err)
 	}
 }
 
@@ -318,27 +405,40 @@ func byTheBook(b []byte) (entries []string, end int) {
 		}
 		return n
 	}
-	end = 32
-	for {
-		p := b[end:]
-		if len(p) < 8 || num(p[:4]) == 0 || num(p[:4]) > uint64(len(p)-8) {
+	for end = 32; ; {
+		text, size := entryByTheBook(num, b[end:])
+		if size == 0 && b[8] >= 3 && end%4096 != 0 { // padding?
+			if rest := b[end:min(len(b), (end/4096+1)*4096)]; len(bytes.TrimLeft(rest, "\x00")) == 0 {
+				end += len(rest)
+				text, size = entryByTheBook(num, b[end:])
+			}
+		}
+		if size == 0 {
 			return entries, end
 		}
-		length := int(num(p[:4]))
-		payload := p[8 : 8+length]
-		if uint64(crc32.Checksum(payload, crc32.MakeTable(crc32.Castagnoli))) != num(p[4:8]) || length < 43 {
-			return entries, end
-		}
-		n := int(num(payload[36:38]))
-		if length < 42+n || !byTheBookName(string(payload[38:38+n])) {
-			return entries, end
-		}
-		offset := int64(num(payload[24:32]))
-		if offset < 0 || offset > math.MaxInt64-int64(length) {
-			return entries, end
-		}
-		id := fileID{num(payload[:8]), num(payload[8:16]), int64(num(payload[16:24])), uint32(num(payload[32:36]))}
-		entries = append(entries, fmt.Sprint(string(payload[38:38+n]), id, offset, int(num(payload[38+n:42+n])), string(payload[42+n:])))
-		end += 8 + length
+		entries = append(entries, text)
+		end += size
 	}
+}
+
+// entryByTheBook reads one entry; size is 0 when p begins with none.
+func entryByTheBook(num func([]byte) uint64, p []byte) (text string, size int) {
+	if len(p) < 8 || num(p[:4]) == 0 || num(p[:4]) > uint64(len(p)-8) {
+		return "", 0
+	}
+	length := int(num(p[:4]))
+	payload := p[8 : 8+length]
+	if uint64(crc32.Checksum(payload, crc32.MakeTable(crc32.Castagnoli))) != num(p[4:8]) || length < 43 {
+		return "", 0
+	}
+	n := int(num(payload[36:38]))
+	if length < 42+n || !byTheBookName(string(payload[38:38+n])) {
+		return "", 0
+	}
+	offset := int64(num(payload[24:32]))
+	if offset < 0 || offset > math.MaxInt64-int64(length) {
+		return "", 0
+	}
+	id := fileID{num(payload[:8]), num(payload[8:16]), int64(num(payload[16:24])), uint32(num(payload[32:36]))}
+	return fmt.Sprint(string(payload[38:38+n]), id, offset, int(num(payload[38+n:42+n])), string(payload[42+n:])), 8 + length
 }

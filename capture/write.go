@@ -11,7 +11,12 @@ import (
 	"time"
 
 	"rolltap/capture/protocol"
+	"rolltap/internal/storefs"
 )
+
+// dropFrom is how many bytes a durable batch has that does not stay in the system's memory. Records of long prompts would fill that, which a
+// container pays for, and new memory is dearer than what the batch before has left; who reads them soon reads them from the disk.
+const dropFrom = 128 << 10
 
 // sector is the least that a file system writes.
 const sector = 512
@@ -74,7 +79,9 @@ func (w *writing) do(p protocol.Batch) protocol.Event {
 		e.Whole = w.data != nil
 		e.Crowded = w.s.journal != nil && len(w.data) < journalTo && w.s.crowded()
 	case protocol.SyncFile:
-		err = w.s.sync(w.l.file.Sync)
+		if err = w.s.sync(w.l.file.Sync); err == nil && w.wrote >= dropFrom {
+			storefs.DropPages(w.l.file, w.old, int64(w.wrote))
+		}
 	case protocol.SyncLater:
 		w.s.lazy.soon(w.b.r.id)
 	case protocol.Enter:

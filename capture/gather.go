@@ -6,17 +6,13 @@ import (
 	"hash/crc32"
 	"io/fs"
 	"os"
-	"slices"
 	"time"
-	"unsafe"
 
 	"rolltap/capture/protocol"
 )
 
 const (
 	journalBatchMax = 4 << 20 // bytes that one write gathers
-	// journalBlock is what segments are written in multiples of: what reading and writing around the system's memory ask for.
-	journalBlock = 4096
 )
 
 // writeBatch makes a batch durable in the segment that it returns. protocol.Entries says what is done next.
@@ -58,7 +54,7 @@ func (j *journal) writeBatch(b *journalBatch) (s *segment, p protocol.Entries, e
 
 // gather writes all entries of a batch in one write, from one boundary of a block to another.
 func (j *journal) gather(s *segment, b *journalBatch) error {
-	buf := alignedBuf(j.scratch, int(b.bytes)+journalBlock)
+	buf := alignedBuf(j.scratch, int(b.bytes)+directBlock)
 	defer func() { j.scratch = buf[:0] }()
 	for _, e := range b.entries {
 		at := len(buf)
@@ -79,23 +75,4 @@ func (s *segment) write(p []byte) error {
 	n, err := s.f.WriteAt(p, s.size)
 	s.size += int64(n)
 	return err
-}
-
-// alignedBuf returns an empty buffer for n bytes whose first stands at a multiple of journalBlock in memory: buf, where that is one and
-// large enough.
-func alignedBuf(buf []byte, n int) []byte {
-	if cap(buf) >= n {
-		return buf[:0]
-	}
-	whole := make([]byte, n+journalBlock)
-	at := -int(uintptr(unsafe.Pointer(&whole[0]))) & (journalBlock - 1)
-	return whole[at:at]
-}
-
-// appendPadding appends NUL bytes up to a multiple of journalBlock.
-func appendPadding(b []byte) []byte {
-	n := -len(b) & (journalBlock - 1)
-	b = slices.Grow(b, n)
-	clear(b[len(b) : len(b)+n])
-	return b[:len(b)+n]
 }

@@ -402,7 +402,7 @@ func (s *segment) begin() error {
 	}
 	s.info = st
 	dev := deviceOf(st)
-	return s.write(appendPadding(appendSegmentHeader(alignedBuf(nil, segmentHeader+journalBlock), s.created, dev)))
+	return s.write(appendPadding(appendSegmentHeader(alignedBuf(nil, segmentHeader+directBlock), s.created, dev)))
 }
 
 // holdFolder makes the folder and takes its lock, unless that is ours already.

@@ -216,7 +216,7 @@ func TestJournalNothingIsWrittenBeforeTheFirstEntry(t *testing.T) {
 func TestJournalEntriesOfEverySize(t *testing.T) {
 	j := testJournal(t, journalOptions{})
 	var want []string
-	for i, size := range []int{0, 100, journalBlock, 70_000, 1 << 20, journalBatchMax + 10} {
+	for i, size := range []int{0, 100, directBlock, 70_000, 1 << 20, journalBatchMax + 10} {
 		line := testLine(fmt.Sprint(i), size)
 		if err := put(t, j, "r", line); err != nil {
 			t.Fatal(err)

@@ -33,7 +33,7 @@ var (
 	errEntryTooLong = errors.New("too long for the journal")
 )
 
-// A segment is a header and batches of entries, all numbers little endian. The header and every batch begin at a multiple of journalBlock and are
+// A segment is a header and batches of entries, all numbers little endian. The header and every batch begin at a multiple of directBlock and are
 // padded to one with NUL bytes, so that they can be written around the system's memory; inside a batch there are no gaps:
 //
 //	header     0        8        12       16       24       32
@@ -172,7 +172,7 @@ func (s *segmentReader) next() (segmentEntry, error) {
 // skipPadding goes on to the next block when there is nothing but NUL bytes up to there. It is asked where no entry is: of one that begins just in
 // front of a block, what is there may be NUL bytes as well.
 func (s *segmentReader) skipPadding() (ok bool, err error) {
-	n := -s.off & (journalBlock - 1)
+	n := -s.off & (directBlock - 1)
 	rest := s.buf[:min(n, s.size-s.off)]
 	if n == 0 {
 		return false, nil
@@ -202,7 +202,7 @@ func (s *segmentReader) goesOn() bool {
 	if _, _, err := s.read(s.off + entryPrefix + int64(binary.LittleEndian.Uint32(p[:]))); err == nil {
 		return true
 	}
-	for at := s.off&^(journalBlock-1) + journalBlock; s.padded && at < s.size; at += journalBlock {
+	for at := s.off&^(directBlock-1) + directBlock; s.padded && at < s.size; at += directBlock {
 		if _, _, err := s.read(at); err == nil {
 			return true
 		}

@@ -205,7 +205,7 @@ func TestSegmentGoesOn(t *testing.T) {
 	}
 	for damaged, want := range []bool{true, true, false} { // the length of the only entry of each batch
 		b := blocks(entries[:1], entries[1:2], entries[2:3])
-		b[(1+damaged)*journalBlock+1] ^= 1
+		b[(1+damaged)*directBlock+1] ^= 1
 		s, err := newSegmentReader(bytes.NewReader(b), int64(len(b)))
 		for err == nil {
 			_, err = s.next()
@@ -225,7 +225,7 @@ func TestSegmentPadding(t *testing.T) {
 	head := len(appendTestEntry(nil, &probe))
 	for left := range 2 * entryPrefix { // bytes of padding, or none
 		// What comes behind it, in the same batch or in the next one, has a length of which the first two bytes are NUL.
-		first, second := entry(journalBlock-head-left), entry(1<<16-(head-entryPrefix))
+		first, second := entry(directBlock-head-left), entry(1<<16-(head-entryPrefix))
 		for name, segment := range map[string][]byte{
 			"one batch": blocks([]journalEntry{first, second}),
 			"two":       blocks([]journalEntry{first}, []journalEntry{second}),
@@ -238,10 +238,10 @@ func TestSegmentPadding(t *testing.T) {
 	}
 	segment := blocks([]journalEntry{entry(100)}, []journalEntry{entry(100)})
 	for name, change := range map[string]func(b []byte) []byte{
-		"a byte in the padding":   func(b []byte) []byte { b[2*journalBlock-1] = 1; return b },
-		"a block that never came": func(b []byte) []byte { clear(b[2*journalBlock:]); return b },
+		"a byte in the padding":   func(b []byte) []byte { b[2*directBlock-1] = 1; return b },
+		"a block that never came": func(b []byte) []byte { clear(b[2*directBlock:]); return b },
 		"another byte behind it":  func(b []byte) []byte { return append(b, 1) },
-		"another block behind it": func(b []byte) []byte { return append(b, make([]byte, journalBlock)...) },
+		"another block behind it": func(b []byte) []byte { return append(b, make([]byte, directBlock)...) },
 	} {
 		if got, skipped, err := readAll(change(bytes.Clone(segment))); err != errDamagedEntry || skipped == 0 || len(got) == 0 {
 			t.Errorf("%s: %d entries, %d bytes skipped, %v", name, len(got), skipped, err)
@@ -257,7 +257,7 @@ func TestSegmentAroundMemory(t *testing.T) {
 	}
 	defer f.Close()
 	want := appendPadding([]byte("in a block"))
-	for _, p := range [][]byte{appendPadding(append(alignedBuf(nil, journalBlock), "in a block"...)), []byte("in none"), []byte("nor this")} {
+	for _, p := range [][]byte{appendPadding(append(alignedBuf(nil, directBlock), "in a block"...)), []byte("in none"), []byte("nor this")} {
 		at := int64(len(want))
 		if bytes.HasPrefix(p, []byte("in a block")) {
 			at = 0

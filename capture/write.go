@@ -14,10 +14,6 @@ import (
 	"rolltap/internal/storefs"
 )
 
-// dropFrom is how many bytes a durable batch has that does not stay in the system's memory. Records of long prompts would fill that, which a
-// container pays for, and new memory is dearer than what the batch before has left; who reads them soon reads them from the disk.
-const dropFrom = 128 << 10
-
 // sector is the least that a file system writes.
 const sector = 512
 
@@ -75,11 +71,11 @@ func (w *writing) do(p protocol.Batch) protocol.Event {
 	case protocol.Look:
 		e.Torn, err = torn(w.l.file, w.old)
 	case protocol.Write:
-		w.wrote, w.buf, w.data, err = w.s.writeBatch(w.l.file, w.b, p.Heal, w.buf)
+		w.wrote, w.buf, w.data, err = w.s.writeBatch(w.l.file, w.old, w.b, p.Heal, w.buf)
 		e.Whole = w.data != nil
 		e.Crowded = w.s.journal != nil && len(w.data) < journalTo && w.s.crowded()
 	case protocol.SyncFile:
-		if err = w.s.sync(w.l.file.Sync); err == nil && w.wrote >= dropFrom {
+		if err = w.s.sync(w.l.file.Sync); err == nil && w.wrote >= directFrom {
 			storefs.DropPages(w.l.file, w.old, int64(w.wrote))
 		}
 	case protocol.SyncLater:
@@ -189,14 +185,18 @@ func (s *Store) sync(f func() error) error {
 	return err
 }
 
-// writeBatch writes the lines, all small ones that follow each other in one write, with a newline in front when the file
+// writeBatch writes the lines to a file of that size, all small ones that follow each other in one write, with a newline in front when the file
 // ends inside a line. It returns how many bytes it wrote, the buffer that it was lent, and what it wrote when that was one
 // write.
-func (s *Store) writeBatch(f file, b *batch, heal bool, lent []byte) (n int, buf, data []byte, err error) {
+func (s *Store) writeBatch(f file, size int64, b *batch, heal bool, lent []byte) (n int, buf, data []byte, err error) {
 	buf = lent
 	if len(b.entries) == 1 && len(b.entries[0].line.cuts) == 0 && !heal {
 		data = b.entries[0].line.whole()
-		n, err = f.Write(data)
+		if len(data) >= directFrom {
+			n, buf, err = writeAround(f, data, size, buf)
+		} else {
+			n, err = f.Write(data)
+		}
 		return n, buf, data, err
 	}
 	if len(b.entries) > 1 || len(b.entries[0].line.cuts) == 0 {

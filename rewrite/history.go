@@ -7,7 +7,7 @@ import (
 	"rolltap/rewrite/canon"
 )
 
-// history makes the parts of all messages fit for the upstream. A message that has lost all its parts goes with them.
+// history makes the parts of all messages fit for the upstream. A message that has lost all its parts goes with them, and with what it has besides.
 func (x *preparation) history() error {
 	kept := make([]canon.Message, 0, len(x.r.Messages))
 	var late []canon.Message // results that became text: behind the results that follow the same calls
@@ -27,6 +27,7 @@ func (x *preparation) history() error {
 			}
 		}
 		if len(parts) == 0 && len(m.Parts) > 0 {
+			x.besides(&m)
 			continue
 		}
 		m.Parts = parts
@@ -42,6 +43,16 @@ func (x *preparation) history() error {
 	}
 	x.r.Messages = append(kept, late...)
 	return nil
+}
+
+// besides tells what a message has besides its parts as lost.
+func (x *preparation) besides(m *canon.Message) {
+	if m.Name != nil {
+		x.l.Add(lostAt(m.Path, "name"), canon.NoEquivalent)
+	}
+	for i := range m.Extra {
+		x.l.Add(lostAt(m.Extra[i].In(m.Path), plainText(m.Extra[i].Name)), canon.NotKnown)
+	}
 }
 
 // part changes p, which is a copy, and tells whether anything is left of it.

@@ -156,8 +156,10 @@ func (in *callReader) format(v, key []byte) {
 	case "text":
 	case "json_object":
 		f.Kind, f.Path = canon.FormatJSON, path
+		in.strangers(v, path, "type")
 	case "json_schema":
-		f.Kind, f.Path = canon.FormatSchema, path
+		f.Kind, f.Path = canon.FormatSchema, path+".json_schema"
+		in.strangers(v, path, "type", "json_schema")
 		in.schema(f, jsonx.Get(v, "json_schema"))
 	default:
 		in.req.Extra = append(in.req.Extra, canon.Member{Name: key, Value: v})

@@ -1,6 +1,8 @@
 package chat
 
 import (
+	"slices"
+
 	"rolltap/internal/jsonx"
 	"rolltap/rewrite/canon"
 )
@@ -98,7 +100,7 @@ func (in *callReader) function(t *canon.Tool, v []byte, path string) {
 		case word == "format" && custom:
 			t.Grammar = flatGrammar(v)
 		default:
-			t.Extra = append(t.Extra, canon.Member{Name: it.Key(), Value: v})
+			t.Extra = append(t.Extra, canon.Member{Name: it.Key(), Value: v, Path: path})
 		}
 	}
 	if t.Name = in.text(name, path+".name"); len(t.Name) == 0 {
@@ -138,6 +140,7 @@ func (in *callReader) choice(v []byte) {
 	case "function", "custom":
 		c.Mode, c.Custom = canon.ChoiceNamed, kind == "custom"
 		c.Name = in.text(refName(v, kind), "tool_choice."+kind+".name")
+		in.strangersOfRef(v, kind, "tool_choice")
 	case "allowed_tools":
 		in.allowed(c, v)
 	default:
@@ -161,7 +164,11 @@ func (in *callReader) mode(v []byte) canon.ChoiceMode {
 func (in *callReader) allowed(c *canon.Choice, v []byte) {
 	const path = "tool_choice.allowed_tools"
 	if nested := jsonx.Get(v, "allowed_tools"); jsonx.KindOf(nested) == jsonx.KindObject {
+		in.strangers(v, "tool_choice", "type", "allowed_tools")
+		in.strangers(nested, path, "mode", "tools")
 		v = nested
+	} else {
+		in.strangers(v, "tool_choice", "type", "mode", "tools")
 	}
 	c.Mode = canon.ChoiceAuto
 	if mode := jsonx.Get(v, "mode"); !jsonx.IsNull(mode) {
@@ -174,11 +181,13 @@ func (in *callReader) allowed(c *canon.Choice, v []byte) {
 		in.fail(path+".tools", "must be a list of tools")
 	}
 	c.Allowed = []canon.ToolRef{}
-	for it := jsonx.Array(tools); it.Next(); {
+	i := 0
+	for it := jsonx.Array(tools); it.Next(); i++ {
 		ref := canon.ToolRef{Type: in.text(jsonx.Get(it.Value(), "type"), path+".tools")}
 		if name := refName(it.Value(), string(jsonx.Unquoted(ref.Type))); name != nil {
 			ref.Name = in.text(name, path+".tools")
 		}
+		in.strangersOfRef(it.Value(), string(jsonx.Unquoted(ref.Type)), canon.At(path+".tools", i))
 		c.Allowed = append(c.Allowed, ref)
 	}
 }
@@ -189,6 +198,25 @@ func refName(v []byte, kind string) []byte {
 		return jsonx.Get(nested, "name")
 	}
 	return jsonx.Get(v, "name")
+}
+
+// strangers tells as lost what an object holds besides the members that are read.
+func (in *callReader) strangers(v []byte, path string, known ...string) {
+	for it := jsonx.Object(v); it.Next(); {
+		if name := string(jsonx.Unquoted(it.Key())); !jsonx.IsNull(it.Value()) && !slices.Contains(known, name) {
+			in.o.Losses.Add(path+"."+name, canon.NotKnown)
+		}
+	}
+}
+
+// strangersOfRef is strangers of what refName reads.
+func (in *callReader) strangersOfRef(v []byte, kind, path string) {
+	if nested := jsonx.Get(v, kind); jsonx.KindOf(nested) == jsonx.KindObject {
+		in.strangers(v, path, "type", kind)
+		in.strangers(nested, path+"."+kind, "name")
+		return
+	}
+	in.strangers(v, path, "type", "name")
 }
 
 // functionChoice reads the legacy function_call: "auto", "none" or {"name"}.

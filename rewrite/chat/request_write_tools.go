@@ -69,10 +69,9 @@ func (w *callWriter) tool(t *canon.Tool) {
 		return
 	}
 	// Each member goes back to where it was.
-	inner := jsonx.Get(t.Raw, kind)
 	var outside []canon.Member
 	for _, m := range t.Extra {
-		if inner != nil && jsonx.Get(inner, string(jsonx.Unquoted(m.Name))) == nil {
+		if m.Path == "" && jsonx.Get(t.Raw, kind) != nil {
 			outside = append(outside, m)
 			continue
 		}

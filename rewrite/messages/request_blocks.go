@@ -98,7 +98,8 @@ func (in *callReader) textBlock(p *canon.Part, fields []canon.Member) {
 	}
 }
 
-// searchResult makes a text of what was found: title, source and texts, a line each. The block itself is in Raw.
+// searchResult makes a text of what was found: title, source and texts, a line each. The block itself is in Raw; what its texts have besides is
+// Extra, under their path.
 //
 //	{"type": "search_result", "source", "title", "content": [{"type": "text", "text"}], "citations"}
 func (in *callReader) searchResult(p *canon.Part, fields []canon.Member) {
@@ -111,6 +112,7 @@ func (in *callReader) searchResult(p *canon.Part, fields []canon.Member) {
 			source = in.text(f.Value, p.Path, ".source")
 		case "content":
 			content = f.Value
+			in.besideTexts(p, content)
 		default:
 			in.beside(p, f)
 		}
@@ -131,6 +133,19 @@ func (in *callReader) searchResult(p *canon.Part, fields []canon.Member) {
 		}
 		return dst
 	})
+}
+
+func (in *callReader) besideTexts(p *canon.Part, content []byte) {
+	i := 0
+	for it := jsonx.Array(content); it.Next(); i++ {
+		for m := jsonx.Object(it.Value()); m.Next(); {
+			switch name := fold.Name(m.Key()); {
+			case string(name) == "type", string(name) == "text", jsonx.IsNull(m.Value()):
+			default:
+				p.Extra = append(p.Extra, canon.Member{Name: name, Value: m.Value(), Path: at(p.Path, ".content", i)})
+			}
+		}
+	}
 }
 
 // reasoningBlock reads {"type": "thinking", "thinking", "signature"} and {"type": "redacted_thinking", "data"}. An empty signature is none:

@@ -43,6 +43,7 @@ func (w *callWriter) system(lead []canon.Message) {
 		w.text("system", lead[0].Parts[0].Text)
 		return
 	}
+	w.besides(lead)
 	start := len(w.dst)
 	w.key("system")
 	w.dst = append(w.dst, '[')
@@ -100,12 +101,7 @@ func (w *callWriter) turns(turns []canon.Message) {
 		}
 		empty := len(w.dst)
 		w.blocks(turns[:n], role)
-		for i := range turns[:n] {
-			w.extra(turns[i].Extra, turns[i].Path)
-			if turns[i].Name != nil {
-				w.lose(turns[i].Path+".name", canon.NoEquivalent)
-			}
-		}
+		w.besides(turns[:n])
 		if len(w.dst) > empty {
 			said = role
 		} else {
@@ -115,6 +111,19 @@ func (w *callWriter) turns(turns []canon.Message) {
 	}
 	if said != "" {
 		w.dst = append(w.dst, ']', '}')
+	}
+}
+
+// besides notes what messages of another dialect have besides their parts.
+func (w *callWriter) besides(turns []canon.Message) {
+	if w.own {
+		return
+	}
+	for i := range turns {
+		w.extra(turns[i].Extra, turns[i].Path)
+		if turns[i].Name != nil {
+			w.lose(turns[i].Path+".name", canon.NoEquivalent)
+		}
 	}
 }
 

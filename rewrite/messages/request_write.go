@@ -3,6 +3,7 @@ package messages
 import (
 	"bytes"
 	"strconv"
+	"strings"
 
 	"rolltap/internal/jsonx"
 	"rolltap/rewrite/canon"
@@ -127,7 +128,7 @@ func (w *callWriter) rest() {
 	for _, m := range w.r.Extra {
 		switch {
 		case !w.own:
-			w.lose(string(m.Name), canon.NotKnown)
+			w.lose(strings.TrimPrefix(m.In("")+"."+string(m.Name), "."), canon.NotKnown)
 		case !within(m.Name, "output_config.") && !within(m.Name, "thinking."):
 			w.raw(string(m.Name), m.Value)
 		}

@@ -41,8 +41,8 @@ func (w *callWriter) part(p *canon.Part, text string) {
 	}
 	for i, e := range p.Extra {
 		if !w.own {
-			w.lose(inside(p.Path, string(jsonx.Unquoted(e.Name))), canon.NotKnown)
-		} else if ofPart(p, e) {
+			w.lose(inside(e.In(p.Path), string(jsonx.Unquoted(e.Name))), canon.NotKnown)
+		} else if ofPart(e) {
 			w.extra(p.Extra[i:i+1], p.Path)
 		}
 	}

@@ -222,10 +222,10 @@ func (r *callReader) thought(m *members, raw canon.Raw, path string) (err error)
 	if p.ItemID, err = m.text(path, "id"); err != nil {
 		return err
 	}
-	if p.Summary, err = r.texts(m, path, "summary", summaryGap); err != nil {
+	if p.Summary, err = r.texts(p, m, "summary", summaryGap); err != nil {
 		return err
 	}
-	if p.Text, err = r.texts(m, path, "content", ""); err != nil {
+	if p.Text, err = r.texts(p, m, "content", ""); err != nil {
 		return err
 	}
 	if p.Signature, err = m.text(path, "encrypted_content"); err != nil {
@@ -236,22 +236,29 @@ func (r *callReader) thought(m *members, raw canon.Raw, path string) (err error)
 	} else {
 		p.Signature = nil
 	}
-	p.Extra = m.rest()
+	p.Extra = append(p.Extra, m.rest()...)
 	return nil
 }
 
 // summaryGap is between the parts of a summary that became one text: an empty line, as in a JSON string.
 const summaryGap = `\n\n`
 
-// texts joins the texts of a list of parts that have nothing else; nil when there is none.
-func (r *callReader) texts(m *members, path, name, gap string) (canon.Text, error) {
-	list, err := m.takeOf(jsonx.KindArray, path, name)
+// texts joins the texts of a list of parts; nil when there is none. What else these parts have is Extra of p, under their path.
+func (r *callReader) texts(p *canon.Part, m *members, name, gap string) (canon.Text, error) {
+	list, err := m.takeOf(jsonx.KindArray, p.Path, name)
 	if list == nil || err != nil {
 		return nil, err
 	}
 	for i, it := 0, jsonx.Array(list); it.Next(); i++ {
-		if _, ok := jsonx.Interior(jsonx.Get(it.Value(), "text")); !ok {
-			return nil, canon.Invalid(canon.At(inside(path, name), i)+".text", "must be a string")
+		at := canon.At(inside(p.Path, name), i)
+		one := r.levels.part.read(it.Value())
+		if text, err := one.text(at, "text"); err != nil || text == nil {
+			return nil, canon.Invalid(at+".text", "must be a string")
+		}
+		one.take("type")
+		for _, e := range one.rest() {
+			e.Path = at
+			p.Extra = append(p.Extra, e)
 		}
 	}
 	return joinTexts(list, gap), nil

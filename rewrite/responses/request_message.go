@@ -130,7 +130,11 @@ func (r *callReader) chatCalls(top *members, path string) error {
 			p.Call.Arguments = canon.Text{}
 		}
 		outer.take("index") // of a stream that was put together
-		p.Extra = append(outer.rest(), m.rest()...)
+		p.Extra = outer.rest()
+		for _, e := range m.rest() {
+			e.Path = inside(p.Path, holder)
+			p.Extra = append(p.Extra, e)
+		}
 	}
 	return nil
 }

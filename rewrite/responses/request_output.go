@@ -33,7 +33,11 @@ func (w *callWriter) thought(p *canon.Part) {
 		w.text("encrypted_content", p.Signature)
 	}
 	if w.own {
-		w.extra(p.Extra, p.Path)
+		for i, e := range p.Extra {
+			if e.Path == "" { // others are in the parts of summary and content
+				w.extra(p.Extra[i:i+1], p.Path)
+			}
+		}
 	} else {
 		w.marks(p)
 	}
@@ -122,7 +126,6 @@ func (w *callWriter) result(p *canon.Part) {
 	mark := ""
 	if r.Failed {
 		mark = failedMark
-		w.lose(p.Path+".is_error", canon.NoEquivalent)
 	}
 	switch {
 	case len(r.Parts) == 0:

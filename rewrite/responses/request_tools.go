@@ -212,6 +212,7 @@ func (r *callReader) choiceObject(raw canon.Raw) error {
 		for i := range r.req.Tools {
 			if t := &r.req.Tools[i]; t.Kind == canon.HostedTool && bytes.Equal(t.Type, kind) && word != "mcp" {
 				c.Mode, c.Hosted = canon.ChoiceNamed, kind
+				r.lose(m, path)
 				return nil
 			}
 		}
@@ -231,6 +232,7 @@ func (r *callReader) choiceNamed(m *members) error {
 	if err != nil {
 		return err
 	}
+	r.lose(m, path)
 	var found *canon.Tool
 	for i := range r.req.Tools {
 		t := &r.req.Tools[i]
@@ -270,6 +272,7 @@ func (r *callReader) choiceAllowed(m *members) error {
 	if err != nil {
 		return err
 	}
+	r.lose(m, path)
 	c.Allowed = []canon.ToolRef{}
 	for i, it := 0, jsonx.Array(list); it.Next(); i++ {
 		var ref canon.ToolRef

@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"bytes"
 	"strconv"
 	"strings"
 
@@ -100,7 +99,7 @@ func (w *callWriter) marks(p *canon.Part) {
 		w.lose(p.Path+"."+w.citeWord(), canon.NoEquivalent)
 	}
 	for _, e := range p.Extra {
-		w.lose(inside(p.Path, string(jsonx.Unquoted(e.Name))), canon.NotKnown)
+		w.lose(inside(e.In(p.Path), string(jsonx.Unquoted(e.Name))), canon.NotKnown)
 	}
 }
 
@@ -252,7 +251,7 @@ func (w *callWriter) said(parts []canon.Part) {
 	if w.own {
 		for i := range parts {
 			for _, e := range parts[i].Extra {
-				if !ofPart(&parts[i], e) {
+				if !ofPart(e) {
 					w.member(e.Name, e.Value)
 				}
 			}
@@ -264,7 +263,7 @@ func (w *callWriter) said(parts []canon.Part) {
 func hasMember(parts []canon.Part, name string) bool {
 	for i := range parts {
 		for _, e := range parts[i].Extra {
-			if string(jsonx.Unquoted(e.Name)) == name && !ofPart(&parts[i], e) {
+			if string(jsonx.Unquoted(e.Name)) == name && !ofPart(e) {
 				return true
 			}
 		}
@@ -272,10 +271,8 @@ func hasMember(parts []canon.Part, name string) bool {
 	return false
 }
 
-// ofPart tells whether an unknown member is one of the part itself; the others in its Extra are those of the item that it is in.
-func ofPart(p *canon.Part, e canon.Member) bool {
-	return bytes.Equal(jsonx.Get(p.Raw, string(jsonx.Unquoted(e.Name))), e.Value)
-}
+// ofPart tells whether an unknown member is one of the part itself; the others in its Extra are those of the item that it is in, whose path they have.
+func ofPart(e canon.Member) bool { return e.Path == "" }
 
 // mint is an id for an item that must have one.
 func (w *callWriter) mint(prefix string) string {

@@ -104,7 +104,14 @@ func (w *callWriter) reasoning() {
 	t := &w.req.Thinking
 	effort, summary := t.Effort, t.Summary
 	thinks := t.Mode == canon.ThinkingOn || t.Mode == canon.ThinkingAdaptive
-	if effort == nil && t.Mode == canon.ThinkingOff {
+	if t.Mode == canon.ThinkingOff { // an effort beside it does not switch it on again
+		if effort != nil && string(jsonx.Unquoted(effort)) != "none" {
+			path := inside(t.Path, w.req.From.Called("effort"))
+			if w.req.From == canon.Messages {
+				path = "output_config.effort"
+			}
+			w.lose(path, canon.NoEquivalent)
+		}
 		effort = canon.Text("none")
 	}
 	if summary == nil && thinks && string(jsonx.Unquoted(t.Display)) != "omitted" {

@@ -48,7 +48,8 @@ var arrows = map[string]arrow{
 	"rewrite/tokens":    {[]string{"rewrite/canon", "rewrite/sse", jsonx}, nil},
 	"rewrite/sse":       {}, // framing knows no JSON
 
-	"rewrite/dialecttest": {[]string{"rewrite/dialect", "rewrite/canon", "rewrite/sse", jsonx}, nil}, // a kit like testing/slogtest
+	"rewrite/dialecttest":          {[]string{"rewrite/dialect", "rewrite/canon", "rewrite/sse", jsonx}, nil}, // a kit like testing/slogtest
+	"rewrite/dialecttest/generate": {[]string{"rewrite/canon"}, []string{"pgregory.net/rapid"}},               // of tests alone, likewise
 
 	"capture": {[]string{"capture/protocol", "internal/storefs", jsonx}, []string{flock, xsync, xsys}},
 

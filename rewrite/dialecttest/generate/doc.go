@@ -1,0 +1,8 @@
+// Package generate draws what clients and model servers send: requests and answers of every dialect that its API accepts, with what is seldom
+// seen by hand in them. Texts have lone surrogates, odd escapes and line separators, numbers odd spellings, ids odd letters, objects their
+// members in any order.
+//
+// Draws come from a rapid.T, so what fails is made smaller, and what a seed has drawn can be drawn again. Everything here is valid: a test that
+// wants broken input breaks it itself. What is drawn keeps to one rule besides the APIs': a member stands there only where it says something,
+// so whoever leaves one out without a word has lost it.
+package generate

@@ -7,6 +7,8 @@
 //	      │                                            │
 //	      └───────── Fold ══ must be equal ══ Fold ◀──decode
 //
+// SameCall, EachWithout and Told are for properties of drawn requests: the package generate beside this one draws them, and answers.
+//
 // Every check takes a testing.TB and says in each failure which rule is broken. What a dialect has no words for is named by the caller,
 // in the words of Difference.
 package dialecttest

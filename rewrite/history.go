@@ -106,6 +106,9 @@ func (x *preparation) reasoning(p *canon.Part) (keep bool) {
 	switch s, ok := x.p.openSeal(p.Signature); {
 	case ok:
 		p.Type, p.Raw, p.Text, p.Summary, p.Signature, p.SignedBy = canon.ReasoningPart, nil, s.text, s.summary, s.signature, s.signedBy
+		if s.redacted {
+			p.Type = canon.RedactedPart
+		}
 	case len(p.Signature) == 0:
 		p.Signature, p.SignedBy = nil, ""
 	case p.SignedBy == "":

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"rolltap/internal/jsonx"
 	"rolltap/rewrite"
 	"rolltap/rewrite/canon"
 	"rolltap/rewrite/dialect"
@@ -101,6 +102,43 @@ func TestAnEffortDoesNotSwitchOnWhatIsOff(t *testing.T) {
 		}
 		if want := []canon.Loss{{Path: c.loss, Reason: canon.NoEquivalent}}; !slices.Equal(tr.Losses(), want) {
 			t.Errorf("%s: lost %v, want %v", c.client, tr.Losses(), want)
+		}
+	}
+}
+
+// What a Messages model has redacted comes back to it from clients of other dialects that keep seals, though none of them can show it.
+func TestRedactedThinkingComesBackThroughOtherClients(t *testing.T) {
+	const said = `{"id":"msg_9","type":"message","role":"assistant","model":"m","content":[{"type":"redacted_thinking","data":"Em+/=="},{"type":"tool_use","id":"t1","name":"f","input":{}}],` +
+		`"stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":5,"output_tokens":3}}`
+	for _, c := range []struct {
+		client canon.Dialect
+		next   func(answer []byte) string
+	}{
+		{canon.Responses, func(answer []byte) string {
+			items := jsonx.Get(answer, "output")
+			return `{"model":"m","input":[{"role":"user","content":"x"},` + string(items[1:len(items)-1]) + `,{"type":"function_call_output","call_id":"t1","output":"r"}]}`
+		}},
+		{canon.Gemini, func(answer []byte) string {
+			candidates := jsonx.Array(jsonx.Get(answer, "candidates"))
+			candidates.Next()
+			return `{"contents":[{"role":"user","parts":[{"text":"x"}]},` + string(jsonx.Get(candidates.Value(), "content")) +
+				`,{"role":"user","parts":[{"functionResponse":{"id":"t1","name":"f","response":{"output":"r"}}}]}]}`
+		}},
+	} {
+		tr := asking(t, c.client, canon.Messages, false)
+		answer, err := tr.Answer([]byte(said))
+		if err != nil || len(tr.Losses()) > 0 {
+			t.Errorf("%s: %v, lost %v\n%s", c.client, err, tr.Losses(), answer)
+			continue
+		}
+		back := between(t, c.client, canon.Messages)
+		sent, err := back.Request([]byte(c.next(answer)))
+		if want := `[{"type":"redacted_thinking","data":"Em+/=="},{"type":"tool_use","id":"t1","name":"f","input":{}}]`; err != nil || !strings.Contains(string(sent), want) {
+			t.Errorf("%s: %v, lost %v\n%s", c.client, err, back.Losses(), sent)
+		}
+		chat := between(t, c.client, canon.Chat)
+		if _, err := chat.Request([]byte(c.next(answer))); err != nil || len(chat.Losses()) != 1 || chat.Losses()[0].Reason != canon.Foreign {
+			t.Errorf("%s: another model is told nothing of it, which is a loss: %v, %v", c.client, err, chat.Losses())
 		}
 	}
 }

@@ -23,6 +23,7 @@ type block struct {
 	Name      string          `json:"name,omitempty"`
 	Input     json.RawMessage `json:"input,omitempty"`
 	ToolUse   string          `json:"tool_use_id,omitempty"`
+	Data      string          `json:"data,omitempty"`
 }
 
 // turn is a message whose content is a list of blocks, or was a string.
@@ -78,12 +79,7 @@ func TestAnyAnswerComesBackThroughAResponsesClient(t *testing.T) {
 			if b.Type == "tool_use" {
 				input = append(input, fmt.Appendf(nil, `{"type":"function_call_output","call_id":"%s","output":"r"}`, b.ID))
 			}
-			if b.Type != "redacted_thinking" { // a loss, which the record has
-				want.Content = append(want.Content, b)
-			}
-		}
-		if len(want.Content) == 0 {
-			return
+			want.Content = append(want.Content, b)
 		}
 		list, err := json.Marshal(append(input, []byte(`{"role":"user","content":"go on"}`)))
 		if err != nil {

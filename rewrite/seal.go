@@ -21,7 +21,7 @@ import (
 //	body     = check payload               without a key: the first 8 bytes of the payload's SHA-256
 //	         | nonce AES-256-GCM(payload)  with one: the nonce is made of the payload, so equal reasoning has equal seals
 //	payload  = family text summary signature
-//	family   = whose the signature is: 0 nobody's, c, m, r
+//	family   = whose the signature is: 0 nobody's, c, m, r; M what Messages has redacted
 //	text     = uvarint(0), absent | uvarint(length+1) bytes; summary likewise; the signature is the rest
 //
 // The version is in the prefix. Texts are the insides of JSON strings.
@@ -38,12 +38,13 @@ type sealed struct {
 	text, summary canon.Text
 	signature     canon.Text // of the upstream itself, when it gave one
 	signedBy      canon.Dialect
+	redacted      bool // signature is a redacted part of Messages, of which nobody has seen more
 }
 
 // mint makes the seal.
 func (p *Policy) mint(s sealed) canon.Text {
 	payload := make([]byte, 0, len(s.text)+len(s.summary)+len(s.signature)+1+2*binary.MaxVarintLen64)
-	payload = append(payload, familyByte(s.signedBy))
+	payload = append(payload, s.family())
 	payload = appendSized(payload, s.text)
 	payload = appendSized(payload, s.summary)
 	payload = append(payload, s.signature...)
@@ -133,8 +134,8 @@ func readPayload(payload []byte) (s sealed, ok bool) {
 	switch family {
 	case 'c':
 		s.signedBy = canon.Chat
-	case 'm':
-		s.signedBy = canon.Messages
+	case 'm', 'M':
+		s.signedBy, s.redacted = canon.Messages, family == 'M'
 	case 'r':
 		s.signedBy = canon.Responses
 	case 0:
@@ -146,11 +147,14 @@ func readPayload(payload []byte) (s sealed, ok bool) {
 	return s, len(rest) > 0 && isInterior(rest)
 }
 
-func familyByte(d canon.Dialect) byte {
-	switch d {
+func (s *sealed) family() byte {
+	switch s.signedBy {
 	case canon.Chat:
 		return 'c'
 	case canon.Messages:
+		if s.redacted {
+			return 'M'
+		}
 		return 'm'
 	case canon.Responses:
 		return 'r'

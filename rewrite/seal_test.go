@@ -23,6 +23,7 @@ func TestSeals(t *testing.T) {
 	for _, s := range []sealed{
 		{}, {text: canon.Text("")}, {text: canon.Text(`so\u0020\ud83d it is`)}, {summary: canon.Text("S")}, {text: canon.Text("T"), summary: canon.Text("S")},
 		{text: canon.Text("T"), signature: canon.Text("sig=="), signedBy: canon.Messages}, {signature: canon.Text("e"), signedBy: canon.Responses}, {signature: canon.Text("e"), signedBy: canon.Chat},
+		{signature: canon.Text("e"), signedBy: canon.Messages, redacted: true},
 		{text: bytes.Repeat([]byte("long "), 1<<16)},
 	} {
 		for _, p := range []*Policy{open, a} {

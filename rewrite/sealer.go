@@ -7,7 +7,8 @@ import (
 )
 
 // sealer gives every reasoning part a seal that the client's dialect can carry, in front of its end: clients drop reasoning without one, or
-// send it back as text (harness.md 2.15). A seal that the upstream gave in another dialect is wrapped into ours.
+// send it back as text (harness.md 2.15). A seal that the upstream gave in another dialect is wrapped into ours, and so is a
+// redacted part: it becomes reasoning of which only the seal is seen.
 type sealer struct {
 	p      *Policy
 	client canon.Dialect
@@ -24,8 +25,12 @@ type sealing struct {
 func (f *sealer) next(dst []canon.Event, e *canon.Event) ([]canon.Event, error) {
 	switch e.Kind {
 	case canon.Open:
-		if e.Type == canon.ReasoningPart {
+		switch {
+		case e.Type == canon.ReasoningPart:
 			f.open = append(f.open, sealing{part: e.Part})
+		case e.Type == canon.RedactedPart && e.SignedBy != f.client && len(e.Text) > 0:
+			f.open = append(f.open, sealing{part: e.Part, said: sealed{signature: slices.Clone(e.Text), signedBy: e.SignedBy, redacted: true}})
+			return append(dst, canon.Event{Kind: canon.Open, Part: e.Part, Type: canon.ReasoningPart, ItemID: e.ItemID}), nil
 		}
 	case canon.Delta:
 		if s := f.find(e.Part); s != nil {

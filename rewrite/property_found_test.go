@@ -142,3 +142,39 @@ func TestRedactedThinkingComesBackThroughOtherClients(t *testing.T) {
 		}
 	}
 }
+
+// A whole answer tells of unknown members as the stream of the same does; to a client that wants a stream of it, too.
+func TestMembersOfAWholeAnswerAreTold(t *testing.T) {
+	for _, c := range []struct {
+		up           canon.Dialect
+		body, losses string
+	}{
+		{canon.Messages, `{"id":"i","type":"message","role":"assistant","z":1,"content":[{"type":"text","text":"a","z":1},{"type":"tool_use","id":"t","name":"f","input":{},"z":1}],"stop_reason":"tool_use"}`,
+			"content[0].z content[1].z z"},
+		{canon.Responses, `{"id":"i","object":"response","status":"completed","z":1,"output":[{"type":"message","role":"assistant","z":1,"content":[{"type":"output_text","text":"a","z":1}]},
+			{"type":"function_call","call_id":"t","name":"f","arguments":"{}","z":1}]}`, "output[0].content[0].z output[0].z output[1].z z"},
+		{canon.Chat, `{"id":"i","object":"chat.completion","z":1,"choices":[{"index":0,"finish_reason":"tool_calls","z":1,"message":{"role":"assistant","content":"a","z":1,"tool_calls":[
+			{"id":"t","type":"function","z":1,"function":{"name":"f","arguments":"{}","z":1}}]}}]}`,
+			"choices[0].message.tool_calls.function.z choices[0].message.tool_calls.z choices[0].message.z choices[0].z z"},
+	} {
+		for _, client := range dialects(t) {
+			for _, stream := range []bool{false, true} {
+				tr := asking(t, client.Name(), c.up, stream)
+				var err error
+				if stream {
+					_, err = tr.NewStream(0).Whole([]byte(c.body))
+				} else {
+					_, err = tr.Answer([]byte(c.body))
+				}
+				var paths []string
+				for _, l := range tr.Losses() {
+					paths = append(paths, l.Path)
+				}
+				slices.Sort(paths)
+				if got := strings.Join(paths, " "); err != nil || got != c.losses {
+					t.Errorf("%s to %s, stream %v: %v\nlost %s\nwant %s", c.up, client.Name(), stream, err, got, c.losses)
+				}
+			}
+		}
+	}
+}

@@ -83,7 +83,32 @@ func (t *Translation) read(body []byte) (*canon.Answer, error) {
 	if err != nil {
 		return nil, noAnswer(err.Error())
 	}
+	t.strangers(a)
 	return a, nil
+}
+
+// strangers tells as lost what nobody knows in a whole answer, as a decoder tells it of a stream: no event says it.
+func (t *Translation) strangers(a *canon.Answer) {
+	lose := func(m *canon.Member, holder string) {
+		t.losses.Add(lostAt(m.In(holder), short(plainText(m.Name))), canon.NotKnown)
+	}
+	for i := range a.Extra {
+		lose(&a.Extra[i], "")
+	}
+	list := "output"
+	if t.upstream.Name() == canon.Messages {
+		list = "content"
+	}
+	for i := range a.Parts {
+		p := &a.Parts[i]
+		holder := p.Path
+		if holder == "" {
+			holder = canon.At(list, i)
+		}
+		for j := range p.Extra {
+			lose(&p.Extra[j], holder)
+		}
+	}
 }
 
 // filtered gives a whole answer the names that the client knows, and its seals.

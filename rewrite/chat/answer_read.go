@@ -100,7 +100,7 @@ func readMessage(raw []byte, a *canon.Answer, o dialect.Options) (parts []canon.
 		}
 	}
 	if jsonx.KindOf(s.function) == jsonx.KindObject {
-		return addCall(parts, readNamed(s.function, "arguments"), a, o)
+		return addCall(parts, readNamed(s.function, "arguments", "choices[0].message.function_call.", o.Losses), a, o)
 	}
 	return parts, nil
 }
@@ -129,10 +129,12 @@ func readToolCall(raw []byte, losses *canon.Losses) (canon.Call, error) {
 	}
 	var m [3][]byte
 	jsonx.GetAll(raw, []string{"id", "function", "custom"}, m[:])
-	c := readNamed(m[1], "arguments")
+	var c canon.Call
 	if jsonx.KindOf(m[2]) == jsonx.KindObject {
-		c = readNamed(m[2], "input")
+		c = readNamed(m[2], "input", "choices[0].message.tool_calls.custom.", losses)
 		c.Custom = true
+	} else {
+		c = readNamed(m[1], "arguments", "choices[0].message.tool_calls.function.", losses)
 	}
 	c.ID = readText(m[0])
 	for it := jsonx.Object(raw); it.Next(); {
@@ -143,7 +145,13 @@ func readToolCall(raw []byte, losses *canon.Losses) (canon.Call, error) {
 	return c, nil
 }
 
-func readNamed(raw []byte, text string) canon.Call {
+// readNamed reads {"name", text}, which stands at the path.
+func readNamed(raw []byte, text, at string, losses *canon.Losses) canon.Call {
+	for it := jsonx.Object(raw); it.Next(); {
+		if name := fold.Name(it.Key()); string(name) != "name" && string(name) != text {
+			loseMember(losses, at, name, it.Value())
+		}
+	}
 	return canon.Call{Name: readText(jsonx.Get(raw, "name")), Arguments: argumentsOf(jsonx.Get(raw, text))}
 }
 

@@ -47,11 +47,11 @@ func (d *decoder) call(dst []canon.Event, raw []byte, whole bool) ([]canon.Event
 			piece.id = readText(value)
 		case "type":
 		case "function":
-			d.readPiece(&piece, value, "arguments")
+			d.readPiece(&piece, value, "arguments", "choices[0].delta.tool_calls.function.")
 		case "custom":
 			if value[0] == '{' {
 				piece.custom = true
-				d.readPiece(&piece, value, "input")
+				d.readPiece(&piece, value, "input", "choices[0].delta.tool_calls.custom.")
 			}
 		default:
 			d.lose("choices[0].delta.tool_calls.", name, value)
@@ -79,7 +79,7 @@ func (d *decoder) call(dst []canon.Event, raw []byte, whole bool) ([]canon.Event
 // function takes a function_call, the form before tool_calls.
 func (d *decoder) function(dst []canon.Event, raw []byte) ([]canon.Event, error) {
 	var piece callPiece
-	d.readPiece(&piece, raw, "arguments")
+	d.readPiece(&piece, raw, "arguments", "choices[0].delta.function_call.")
 	if c := d.find(function); c != nil {
 		return d.grow(dst, c, &piece)
 	}
@@ -95,8 +95,8 @@ type callPiece struct {
 	custom         bool
 }
 
-// readPiece reads {"name", text}. Arguments that are no string, as some send them, become the text of what they are.
-func (d *decoder) readPiece(p *callPiece, raw []byte, text string) {
+// readPiece reads {"name", text}, which stands at the path. Arguments that are no string, as some send them, become the text of what they are.
+func (d *decoder) readPiece(p *callPiece, raw []byte, text, at string) {
 	for it := jsonx.Object(raw); it.Next(); {
 		name, value := fold.Name(it.Key()), it.Value()
 		switch string(name) {
@@ -113,6 +113,8 @@ func (d *decoder) readPiece(p *callPiece, raw []byte, text string) {
 				d.scratch = jsonx.AppendEscaped(d.scratch, value)
 				p.text = d.scratch[from:]
 			}
+		default:
+			d.lose(at, name, value)
 		}
 	}
 }

@@ -98,12 +98,8 @@ func (p *Policy) Validate() error {
 		key string
 		raw canon.Raw
 	}{{"extra_body", p.ExtraBody}, {"override", p.Override}} {
-		switch {
-		case o.raw == nil:
-		case !jsonx.Valid(o.raw) || jsonx.KindOf(o.raw) != jsonx.KindObject:
+		if o.raw != nil && (!jsonx.Valid(o.raw) || jsonx.KindOf(o.raw) != jsonx.KindObject) {
 			wrong(o.key, "is no JSON object")
-		case p.ThinkingBudgetTokens > 0 && !jsonx.IsNull(jsonx.Get(o.raw, "thinking")):
-			wrong("thinking_budget_tokens", "does not go together with %s.thinking", o.key)
 		}
 	}
 	if p.DefaultMaxTokens < 1 {
@@ -116,7 +112,7 @@ func (p *Policy) Validate() error {
 		wrong("thinking_budget_tokens", "%d is less than 0", p.ThinkingBudgetTokens)
 	}
 	for i, rule := range p.Sampling {
-		at := fmt.Sprintf("sampling[%d]", i)
+		at := samplingAt(i)
 		if rule.Model == "" {
 			wrong(at+".model", "is missing")
 		}
@@ -127,5 +123,8 @@ func (p *Policy) Validate() error {
 			wrong(at+".action", "%q is none of error, drop", rule.Action)
 		}
 	}
+	p.conflicts(wrong)
 	return errors.Join(bad...)
 }
+
+func samplingAt(i int) string { return fmt.Sprintf("sampling[%d]", i) }

@@ -16,20 +16,15 @@ func PolicyFromJSON(obj []byte) (Policy, error) {
 	if !jsonx.Valid(obj) || jsonx.KindOf(obj) != jsonx.KindObject {
 		return p, &KeyError{Err: errors.New("is no mapping")}
 	}
-	words := p.words()
+	keys := p.keys()
 	var bad []error
 	for it := jsonx.Object(obj); it.Next(); {
 		key, value := string(jsonx.Unquoted(it.Key())), it.Value()
-		if jsonx.IsNull(value) {
-			if !p.has(key) {
-				bad = append(bad, &KeyError{key, errUnknownKey})
-			}
-			continue
-		}
 		var err error
-		if i := slices.IndexFunc(words, func(k wordKey) bool { return k.name == key }); i >= 0 {
-			err = setWord(words[i].value, value)
-		} else {
+		switch {
+		case !slices.Contains(keys, key):
+			err = errUnknownKey
+		case !jsonx.IsNull(value):
 			err = p.set(key, value)
 		}
 		if several, ok := err.(interface{ Unwrap() []error }); ok {
@@ -56,47 +51,66 @@ func (e *KeyError) Error() string {
 
 func (e *KeyError) Unwrap() error { return e.Err }
 
-// has tells whether there is a key of that name.
-func (p *Policy) has(key string) bool {
-	if slices.ContainsFunc(p.words(), func(k wordKey) bool { return k.name == key }) {
-		return true
+// otherKey is a key that is no word.
+type otherKey struct {
+	name string
+	set  func(value []byte) error
+}
+
+func (p *Policy) others() []otherKey {
+	object := func(to *canon.Raw) func([]byte) error { return func(v []byte) error { return setObject(to, v) } }
+	boolean := func(to *bool) func([]byte) error { return func(v []byte) error { return setBool(to, v) } }
+	integer := func(to *int64) func([]byte) error { return func(v []byte) error { return setInt(to, v) } }
+	return []otherKey{
+		{"extra_body", object(&p.ExtraBody)},
+		{"override", object(&p.Override)},
+		{"metadata_extras", boolean(&p.MetadataExtras)},
+		{"chat_extensions", boolean(&p.ChatExtensions)},
+		{"default_max_tokens", integer(&p.DefaultMaxTokens)},
+		{"thinking_budget_tokens", integer(&p.ThinkingBudgetTokens)},
+		{"max_tokens_limit", p.setMaxTokensLimit},
+		{"reasoning_seal_key_file", func(v []byte) error { return setWord(&p.SealKeyFile, v) }},
+		{"sampling", p.setSampling},
 	}
-	var scratch Policy
-	return !errors.Is(scratch.set(key, []byte("null")), errUnknownKey)
+}
+
+// keys are the names of all keys.
+func (p *Policy) keys() (names []string) {
+	for _, k := range p.words() {
+		names = append(names, k.name)
+	}
+	for _, k := range p.others() {
+		names = append(names, k.name)
+	}
+	return names
 }
 
 var errUnknownKey = errors.New("unknown key")
 
-// set sets a key that is no word.
+// set sets a key to a value that is not null.
 func (p *Policy) set(key string, value []byte) error {
-	switch key {
-	case "extra_body":
-		return setObject(&p.ExtraBody, value)
-	case "override":
-		return setObject(&p.Override, value)
-	case "metadata_extras":
-		return setBool(&p.MetadataExtras, value)
-	case "chat_extensions":
-		return setBool(&p.ChatExtensions, value)
-	case "default_max_tokens":
-		return setInt(&p.DefaultMaxTokens, value)
-	case "thinking_budget_tokens":
-		return setInt(&p.ThinkingBudgetTokens, value)
-	case "max_tokens_limit":
-		if s, ok := jsonx.Text(value); ok && s == "auto" {
-			p.MaxTokensLimit = autoLimit
-			return nil
+	for _, k := range p.words() {
+		if k.name == key {
+			return setWord(k.value, value)
 		}
-		if n, ok := jsonx.Int(value); !ok || n < 0 {
-			return errors.New("is neither auto nor an integer of 0 or more")
+	}
+	for _, k := range p.others() {
+		if k.name == key {
+			return k.set(value)
 		}
-		return setInt(&p.MaxTokensLimit, value)
-	case "reasoning_seal_key_file":
-		return setWord(&p.SealKeyFile, value)
-	case "sampling":
-		return p.setSampling(value)
 	}
 	return errUnknownKey
+}
+
+func (p *Policy) setMaxTokensLimit(value []byte) error {
+	if s, ok := jsonx.Text(value); ok && s == "auto" {
+		p.MaxTokensLimit = autoLimit
+		return nil
+	}
+	if n, ok := jsonx.Int(value); !ok || n < 0 {
+		return errors.New("is neither auto nor an integer of 0 or more")
+	}
+	return setInt(&p.MaxTokensLimit, value)
 }
 
 func (p *Policy) setSampling(value []byte) error {
@@ -108,7 +122,7 @@ func (p *Policy) setSampling(value []byte) error {
 	for it, i := jsonx.Array(value), 0; it.Next(); i++ {
 		rule := SamplingRule{Action: "error"}
 		if jsonx.KindOf(it.Value()) != jsonx.KindObject {
-			bad = append(bad, &KeyError{fmt.Sprintf("sampling[%d]", i), errors.New("is no mapping")})
+			bad = append(bad, &KeyError{samplingAt(i), errors.New("is no mapping")})
 			continue
 		}
 		for m := jsonx.Object(it.Value()); m.Next(); {
@@ -124,7 +138,7 @@ func (p *Policy) setSampling(value []byte) error {
 				err = errUnknownKey
 			}
 			if err != nil {
-				bad = append(bad, &KeyError{fmt.Sprintf("sampling[%d].%s", i, jsonx.Unquoted(m.Key())), err})
+				bad = append(bad, &KeyError{fmt.Sprintf("%s.%s", samplingAt(i), jsonx.Unquoted(m.Key())), err})
 			}
 		}
 		p.Sampling = append(p.Sampling, rule)

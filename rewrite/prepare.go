@@ -38,12 +38,12 @@ func (p *Policy) prepare(r *canon.Request, to canon.Dialect, c Call, l *canon.Lo
 	if err := x.history(); err != nil {
 		return nil, err
 	}
+	if m := r.Prefill(); m != nil && p.Prefill == "error" {
+		return nil, canon.Unsupported(m.Path, "the last message must not be of the assistant")
+	}
 	x.metadata()
 	x.maxTokens()
 	x.thinking()
-	if err := x.sampling(); err != nil {
-		return nil, err
-	}
 	if !x.names.needed() {
 		return nil, nil
 	}
@@ -136,7 +136,7 @@ func (x *preparation) maxTokens() {
 		return
 	}
 	asked := x.r.Params[canon.ParamMaxTokens]
-	if asked == nil {
+	if n, ok := jsonx.Int(asked); asked == nil || ok && n == 0 && x.to == canon.Messages { // which says that there is no wish
 		if x.to == canon.Messages && x.p.DefaultMaxTokens > limit {
 			x.r.Params[canon.ParamMaxTokens] = appendInt(limit)
 		}
@@ -201,11 +201,11 @@ func (x *preparation) thinking() {
 	t.Budget = appendInt(budget)
 }
 
-// metadata takes from what a Messages upstream has no place for the texts that mergeExtras makes members of: they are not lost. Others are
-// sent the metadata as it is.
+// metadata takes from what the upstream has no place for the texts that mergeExtras makes members of: they are not lost. Only OpenAI's
+// dialects are sent each other's metadata as it is.
 func (x *preparation) metadata() {
 	m := x.r.Params[canon.ParamMetadata]
-	if m == nil || !x.p.MetadataExtras || x.to != canon.Messages {
+	if m == nil || !x.p.MetadataExtras || x.to != canon.Messages && x.r.From != canon.Messages {
 		return
 	}
 	rest := dropMember(dropMember(m, "extra_body"), templateArgs)
@@ -235,76 +235,4 @@ func (x *preparation) budgetPath() string {
 		return "thinking_token_budget"
 	}
 	return lostAt(x.r.Thinking.Path, x.r.From.Called("budget_tokens"))
-}
-
-// sampling refuses or takes away what some models do not take.
-func (x *preparation) sampling() error {
-	if x.to != canon.Messages {
-		return nil
-	}
-	model := x.c.Model
-	if model == "" {
-		model = plainText(x.r.Model)
-	}
-	return x.p.eachForbidden(model, func(name string) bool {
-		if i, ok := paramOf(name); ok {
-			return x.r.Params[i] != nil
-		}
-		return slices.ContainsFunc(x.r.Extra, func(m canon.Member) bool { return plainText(m.Name) == name })
-	}, func(name string) {
-		if i, ok := paramOf(name); ok {
-			x.r.Params[i] = nil
-		} else {
-			kept := slices.Clone(x.r.Extra)
-			x.r.Extra = slices.DeleteFunc(kept, func(m canon.Member) bool { return plainText(m.Name) == name })
-		}
-		x.l.Add(name, canon.ByPolicy)
-	})
-}
-
-// eachForbidden applies the sampling rules for a model to a request that has some members, and can drop them.
-func (p *Policy) eachForbidden(model string, has func(name string) bool, drop func(name string)) error {
-	for i := range p.Sampling {
-		rule := &p.Sampling[i]
-		if !containsFold(model, rule.Model) {
-			continue
-		}
-		var found []string
-		for _, name := range rule.Forbid {
-			if has(name) {
-				found = append(found, name)
-			}
-		}
-		if len(found) == 0 {
-			continue
-		}
-		if rule.Action == "error" {
-			return canon.Unsupported(found[0], "the model "+rule.Model+" does not take "+joinAnd(found))
-		}
-		for _, name := range found {
-			drop(name)
-		}
-	}
-	return nil
-}
-
-// paramOf is the parameter that a Messages request has under that name.
-func paramOf(name string) (canon.Param, bool) {
-	switch name {
-	case "temperature":
-		return canon.ParamTemperature, true
-	case "top_p":
-		return canon.ParamTopP, true
-	case "top_k":
-		return canon.ParamTopK, true
-	case "service_tier":
-		return canon.ParamServiceTier, true
-	case "context_management":
-		return canon.ParamContextManagement, true
-	case "container":
-		return canon.ParamContainer, true
-	case "mcp_servers":
-		return canon.ParamMCPServers, true
-	}
-	return 0, false
 }

@@ -160,6 +160,7 @@ func TestMaxTokensLimit(t *testing.T) {
 		{"by its newer name", 100, 0, canon.Chat, canon.Messages, `{"max_completion_tokens":101}`, "101", "100", "max_completion_tokens"},
 		{"not asked for", 100, 0, canon.Responses, canon.Chat, `{}`, "", "", ""},
 		{"the default is too much", 100, 0, canon.Chat, canon.Messages, `{}`, "", "100", ""},
+		{"the default is too much for who asks for none", 100, 0, canon.Chat, canon.Messages, `{}`, "0", "100", ""},
 	} {
 		r := &canon.Request{Body: canon.Raw(tc.body)}
 		if tc.asked != "" {
@@ -222,30 +223,6 @@ func TestThinking(t *testing.T) {
 	}
 }
 
-func TestSampling(t *testing.T) {
-	request := func() *canon.Request {
-		r := &canon.Request{Model: canon.Text("us/aws/anthropic/eccn-Claude-Opus-4-8"), Extra: []canon.Member{{Name: canon.Text("seedling"), Value: canon.Raw("1")}}}
-		r.Params[canon.ParamTopK], r.Params[canon.ParamTemperature] = canon.Raw("5"), canon.Raw("1")
-		return r
-	}
-	if _, _, problem := prepareFor(t, DefaultPolicy(), canon.Chat, canon.Messages, request(), Call{}); problem == nil || problem.Param != "temperature" || problem.Code != canon.CodeUnsupported ||
-		problem.Message != "the model claude-opus-4-8 does not take temperature and top_k" {
-		t.Errorf("error: %+v", problem)
-	}
-	drop := policyWith(func(p *Policy) { p.Sampling = []SamplingRule{{"opus", []string{"top_k", "seedling"}, "drop"}} })
-	r := request()
-	_, losses, _ := prepareFor(t, drop, canon.Chat, canon.Messages, r, Call{})
-	if r.Params[canon.ParamTopK] != nil || r.Params[canon.ParamTemperature] == nil || len(r.Extra) > 0 || len(losses) != 2 {
-		t.Errorf("drop: %v %v", r, losses)
-	}
-	if _, _, problem := prepareFor(t, DefaultPolicy(), canon.Chat, canon.Messages, request(), Call{Model: "claude-sonnet"}); problem != nil {
-		t.Errorf("the upstream's model counts: %v", problem)
-	}
-	if _, _, problem := prepareFor(t, DefaultPolicy(), canon.Messages, canon.Chat, request(), Call{}); problem != nil {
-		t.Errorf("rules are for Messages upstreams: %v", problem)
-	}
-}
-
 func TestMetadataTextsAreNotLost(t *testing.T) {
 	for _, tc := range []struct {
 		to       canon.Dialect
@@ -255,7 +232,7 @@ func TestMetadataTextsAreNotLost(t *testing.T) {
 		{canon.Messages, true, `{"extra_body":"{}","chat_template_kwargs":"{}"}`, ``},
 		{canon.Messages, true, `{"extra_body":"{}","user_id":"u"}`, `{"user_id":"u"}`},
 		{canon.Messages, false, `{"extra_body":"{}"}`, `{"extra_body":"{}"}`},
-		{canon.Chat, true, `{"extra_body":"{}"}`, `{"extra_body":"{}"}`},
+		{canon.Chat, true, `{"extra_body":"{}"}`, `{"extra_body":"{}"}`}, // OpenAI's dialects have a place for it
 	} {
 		r := &canon.Request{}
 		r.Params[canon.ParamMetadata] = canon.Raw(tc.in)

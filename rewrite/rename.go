@@ -114,5 +114,9 @@ func (p *Policy) Splice(body []byte, model string, d canon.Dialect, l *canon.Los
 	if model != "" {
 		body = SetMember(body, "model", jsonx.AppendString(nil, model))
 	}
-	return p.mergeExtras(body, nil, d)
+	merged, err := p.mergeExtras(body, nil)
+	if err != nil || d != canon.Messages || p.ExtraBody == nil && p.Override == nil {
+		return merged, err
+	}
+	return p.forbid(merged, body, d, l)
 }

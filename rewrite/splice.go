@@ -63,7 +63,7 @@ const templateArgs = "chat_template_kwargs"
 // mergeExtras gives the encoded request of an upstream what the configuration and the client's metadata add to it (dialects.md 4.2). Metadata
 // is the client's member of that name, nil none. The request wins over the metadata's texts, these over extra_body; override wins over all.
 // chat_template_kwargs are merged member by member. Every other byte of the body stays, and it is not written to.
-func (p *Policy) mergeExtras(body []byte, metadata canon.Raw, to canon.Dialect) ([]byte, error) {
+func (p *Policy) mergeExtras(body []byte, metadata canon.Raw) ([]byte, error) {
 	extra := p.ExtraBody
 	if p.MetadataExtras && metadata != nil {
 		for _, name := range []string{"extra_body", templateArgs} {
@@ -88,14 +88,6 @@ func (p *Policy) mergeExtras(body []byte, metadata canon.Raw, to canon.Dialect) 
 	}
 	if p.Override != nil {
 		body = mergeOver(body, p.Override)
-	}
-	if to == canon.Messages && len(p.Sampling) > 0 && (extra != nil || p.Override != nil) {
-		model, _ := jsonx.Text(jsonx.Get(body, "model"))
-		if err := p.eachForbidden(model,
-			func(name string) bool { return !jsonx.IsNull(jsonx.Get(body, name)) },
-			func(name string) { body = dropMember(body, name) }); err != nil {
-			return nil, err
-		}
 	}
 	return body, nil
 }

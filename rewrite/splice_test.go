@@ -78,7 +78,7 @@ func TestMergeExtras(t *testing.T) {
 		if tc.meta != "" {
 			meta = canon.Raw(tc.meta)
 		}
-		got, err := p.mergeExtras([]byte(tc.body), meta, canon.Chat)
+		got, err := p.mergeExtras([]byte(tc.body), meta)
 		if err != nil || string(got) != tc.want {
 			t.Errorf("%s: %s, %v; want %s", tc.name, got, err, tc.want)
 		}
@@ -91,12 +91,12 @@ func TestMetadataExtras(t *testing.T) {
 		{`{"extra_body":"{"}`, "metadata.extra_body"}, {`{"extra_body":"[]"}`, "metadata.extra_body"}, {`{"extra_body":{}}`, "metadata.extra_body"}, {`{"chat_template_kwargs":"x"}`, "metadata.chat_template_kwargs"},
 	} {
 		var problem *canon.Problem
-		if _, err := p.mergeExtras([]byte(`{}`), canon.Raw(tc.meta), canon.Chat); !errors.As(err, &problem) || problem.Param != tc.param || problem.Code != canon.CodeInvalid {
+		if _, err := p.mergeExtras([]byte(`{}`), canon.Raw(tc.meta)); !errors.As(err, &problem) || problem.Param != tc.param || problem.Code != canon.CodeInvalid {
 			t.Errorf("%s: %v", tc.meta, err)
 		}
 	}
 	p.MetadataExtras = false
-	if got, err := p.mergeExtras([]byte(`{}`), canon.Raw(`{"extra_body":"{\"a\":1}","chat_template_kwargs":"x"}`), canon.Chat); err != nil || string(got) != `{}` {
+	if got, err := p.mergeExtras([]byte(`{}`), canon.Raw(`{"extra_body":"{\"a\":1}","chat_template_kwargs":"x"}`)); err != nil || string(got) != `{}` {
 		t.Errorf("turned off: %s %v", got, err)
 	}
 }
@@ -106,14 +106,14 @@ func TestSamplingRulesSeeExtras(t *testing.T) { // vector 41
 	p.ExtraBody = canon.Raw(`{"top_k":5}`)
 	body := []byte(`{"model":"us/aws/anthropic/eccn-claude-opus-4-8"}`)
 	var problem *canon.Problem
-	if _, err := p.mergeExtras(body, nil, canon.Messages); !errors.As(err, &problem) || problem.Param != "top_k" || problem.Status != 400 {
+	if _, err := p.Splice(body, "", canon.Messages, nil); !errors.As(err, &problem) || problem.Param != "top_k" || problem.Status != 400 {
 		t.Errorf("error: %v", err)
 	}
-	if _, err := p.mergeExtras(body, nil, canon.Chat); err != nil {
+	if _, err := p.Splice(body, "", canon.Chat, nil); err != nil {
 		t.Errorf("rules are for Messages upstreams: %v", err)
 	}
 	p.Sampling[1].Action = "drop"
-	if got, err := p.mergeExtras(body, nil, canon.Messages); err != nil || string(got) != string(body) {
+	if got, err := p.Splice(body, "", canon.Messages, nil); err != nil || string(got) != string(body) {
 		t.Errorf("drop: %s %v", got, err)
 	}
 }

@@ -70,6 +70,9 @@ func (x *preparation) tool(t *canon.Tool) (keep bool, err error) {
 		return false, canon.Unsupported(t.Path, kind+" are refused here")
 	}
 	if t.Kind == canon.HostedTool {
+		if x.r.From == canon.Gemini { // where a tool is a member
+			t.Raw = SetMember([]byte("{}"), plainText(t.Type), t.Raw)
+		}
 		return true, nil
 	}
 	x.hints(t)
@@ -181,8 +184,4 @@ func joinAnd(words []string) string {
 	}
 	last := len(words) - 1
 	return strings.Join(words[:last], ", ") + " and " + words[last]
-}
-
-func containsFold(s, part string) bool {
-	return strings.Contains(strings.ToLower(s), strings.ToLower(part))
 }

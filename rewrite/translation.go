@@ -46,8 +46,14 @@ func (t *Translation) Request(body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if up, err = t.policy.mergeExtras(up, metadata, t.upstream.Name()); err != nil {
+	written := up
+	if up, err = t.policy.mergeExtras(up, metadata); err != nil {
 		return nil, err
+	}
+	if t.upstream.Name() == canon.Messages && t.client.Name() != canon.Messages {
+		if up, err = t.policy.forbid(up, written, t.client.Name(), &t.losses); err != nil {
+			return nil, err
+		}
 	}
 	t.asked, t.names = asked, names
 	return up, nil

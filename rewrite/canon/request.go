@@ -45,6 +45,29 @@ type Message struct {
 	Path  string // where it is in the client's request: "messages[3]", "input[2]", "system", "instructions"
 }
 
+// Prefill is a last message of the assistant, which the model is to go on with; nil when there is none. One that calls or says nothing cannot
+// be gone on with.
+func (r *Request) Prefill() *Message {
+	n := len(r.Messages)
+	if n == 0 || r.Messages[n-1].Role != Assistant {
+		return nil
+	}
+	m := &r.Messages[n-1]
+	spoken := false
+	for i := range m.Parts {
+		switch m.Parts[i].Type {
+		case TextPart, RefusalPart:
+			spoken = spoken || len(m.Parts[i].Text) > 0
+		case CallPart:
+			return nil
+		}
+	}
+	if !spoken {
+		return nil
+	}
+	return m
+}
+
 // ToolKind is who runs a tool, and how the model calls it.
 type ToolKind uint8
 

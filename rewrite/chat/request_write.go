@@ -141,31 +141,11 @@ func (w *callWriter) request() {
 	w.write("}")
 }
 
-// prefill makes the model go on with a last message of the assistant instead of beginning a new one. One that calls or says
-// nothing cannot be gone on with.
+// prefill makes the model go on with a last message of the assistant instead of beginning a new one.
 func (w *callWriter) prefill() {
-	n := len(w.r.Messages)
-	if n == 0 || w.r.Messages[n-1].Role != canon.Assistant {
-		return
-	}
-	m := &w.r.Messages[n-1]
-	spoken := false
-	for i := range m.Parts {
-		switch m.Parts[i].Type {
-		case canon.TextPart, canon.RefusalPart:
-			spoken = spoken || len(m.Parts[i].Text) > 0
-		case canon.CallPart:
-			return
-		}
-	}
-	switch {
-	case !spoken:
-	case w.o.Policy.Prefill == "error":
-		w.fail(canon.Unsupported(m.Path, "the last message must not be of the assistant"))
-	case w.o.Policy.Prefill == "continue":
-		if w.extension(m.Path, "continue_final_message") {
-			w.write(`,"continue_final_message":true,"add_generation_prompt":false`)
-		}
+	m := w.r.Prefill()
+	if m != nil && w.o.Policy.Prefill == "continue" && w.extension(m.Path, "continue_final_message") {
+		w.write(`,"continue_final_message":true,"add_generation_prompt":false`)
 	}
 }
 

@@ -211,7 +211,6 @@ func TestWhatCannotBeSaidIsRefused(t *testing.T) {
 		{"vector 12: a choice without tools", "tool_choice", withTools(canon.Choice{Mode: canon.ChoiceRequired}), nil},
 		{"a named choice without tools", "tool_choice", withTools(canon.Choice{Mode: canon.ChoiceNamed, Name: canon.Text("f")}), nil},
 		{"a hosted tool", "tools[0]", withTools(canon.Choice{}, canon.Tool{Kind: canon.HostedTool, Path: "tools[0]", Raw: canon.Raw(`{"type":"web_search"}`)}), nil},
-		{"prefill that is an error", "messages[1]", askFrom(canon.Messages, hi(), say(canon.Assistant, "messages[1]", textPart("", "x"))), func(p *dialect.Policy) { p.Prefill = "error" }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := callOptions()

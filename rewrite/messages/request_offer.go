@@ -29,7 +29,7 @@ func (w *callWriter) tools() {
 
 func (w *callWriter) tool(t *canon.Tool) {
 	switch {
-	case t.Kind == canon.HostedTool && w.own:
+	case t.Kind == canon.HostedTool && (w.own || w.o.Policy.HostedTools == "pass"):
 		w.next()
 		w.dst = append(w.dst, t.Raw...)
 		return
@@ -115,7 +115,7 @@ func (w *callWriter) chosen(c *canon.Choice) canon.Text {
 		return c.Name
 	}
 	for i := range w.r.Tools {
-		if t := &w.r.Tools[i]; w.own && t.Kind == canon.HostedTool && string(t.Type) == string(c.Hosted) {
+		if t := &w.r.Tools[i]; t.Kind == canon.HostedTool && string(t.Type) == string(c.Hosted) {
 			return t.Name
 		}
 	}

@@ -86,7 +86,7 @@ func parentPath(path string) string {
 // tool writes one tool. Here strict must be there; who leaves it out elsewhere means false.
 func (w *callWriter) tool(t *canon.Tool) {
 	if t.Kind == canon.HostedTool {
-		if !w.own || t.Raw == nil {
+		if !w.hosted || t.Raw == nil {
 			w.lose(inside(t.Path, string(jsonx.Unquoted(t.Type))), canon.NoEquivalent)
 			return
 		}
@@ -182,7 +182,7 @@ func (w *callWriter) choice() {
 			w.text("namespace", c.Namespace)
 		}
 		w.shut('}')
-	case c.Mode == canon.ChoiceNamed && w.own:
+	case c.Mode == canon.ChoiceNamed && w.hosted && c.Hosted != nil:
 		w.open("tool_choice", '{')
 		w.text("type", c.Hosted)
 		w.shut('}')

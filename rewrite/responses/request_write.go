@@ -16,6 +16,7 @@ type callWriter struct {
 	losses *canon.Losses
 	id     string
 	own    bool // the request came in this dialect: what only it knows goes on
+	hosted bool // tools that a provider runs go on
 	minted int  // ids that were made
 	err    error
 
@@ -27,6 +28,7 @@ type callWriter struct {
 // and strict are.
 func (responses) AppendCall(dst []byte, req *canon.Request, o dialect.Options) ([]byte, error) {
 	w := callWriter{req: req, losses: o.Losses, id: o.ID, own: req.From == canon.Responses}
+	w.hosted = w.own || o.Policy.HostedTools == "pass"
 	w.dst = append(slices.Grow(dst, len(req.Body)+len(req.Body)/8), '{')
 	w.text("model", req.Model)
 	w.conversation()

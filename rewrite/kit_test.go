@@ -121,26 +121,6 @@ func unsaidWhole(client canon.Dialect) []string {
 	return unsaid(client)
 }
 
-func TestSquare(t *testing.T) {
-	for _, client := range dialects(t) {
-		for _, x := range streams(t) {
-			t.Run(x.name+" to "+string(client.Name()), func(t *testing.T) {
-				dialecttest.Square(t, translator(t, x.dialect), client, x.response, unsaid(client.Name())...)
-			})
-		}
-	}
-}
-
-func TestUnaryEqualsStream(t *testing.T) {
-	for _, client := range dialects(t) {
-		for _, x := range streams(t) {
-			t.Run(x.name+" to "+string(client.Name()), func(t *testing.T) {
-				dialecttest.UnaryEqualsStream(t, translator(t, x.dialect), client, x.response, unsaidWhole(client.Name())...)
-			})
-		}
-	}
-}
-
 func TestSplitInvariance(t *testing.T) {
 	for _, x := range streams(t) {
 		t.Run(x.name, func(t *testing.T) { dialecttest.SplitInvariance(t, translator(t, x.dialect), x.response) })
@@ -164,20 +144,6 @@ func TestTotalErrors(t *testing.T) {
 	}
 }
 
-func TestConcurrent(t *testing.T) {
-	for _, up := range dialects(t) {
-		recorded := map[string][]byte{}
-		for _, x := range streams(t) {
-			if x.dialect == up.Name() && len(recorded) < 12 {
-				recorded[x.name] = x.response
-			}
-		}
-		for _, client := range dialects(t) {
-			t.Run(string(up.Name())+" to "+string(client.Name()), func(t *testing.T) { dialecttest.Concurrent(t, up, client, recorded) })
-		}
-	}
-}
-
 func TestRequestRoundTrip(t *testing.T) {
 	allowed := []string{
 		"stream_options.continuous_usage_stats", // usage in every chunk: an upstream is asked for what translations need
@@ -187,30 +153,6 @@ func TestRequestRoundTrip(t *testing.T) {
 	for _, x := range exchanges(t) {
 		if x.status == 200 && x.request != nil && x.name != "extra-responses-store-next" { // which needs a server that keeps state
 			t.Run(x.name, func(t *testing.T) { dialecttest.RequestRoundTrip(t, translator(t, x.dialect), x.request, allowed...) })
-		}
-	}
-}
-
-// Requests that vLLM refused are among them.
-func TestRequestsReachEveryDialect(t *testing.T) {
-	for _, to := range dialects(t) {
-		for _, x := range exchanges(t) {
-			if x.request != nil {
-				t.Run(x.name+" to "+string(to.Name()), func(t *testing.T) { dialecttest.CheckCall(t, translator(t, x.dialect), to, x.request) })
-			}
-		}
-	}
-}
-
-// Unary answers are read, and are no errors; those that are failures are told from them by the status.
-func TestUnaryAnswersReachEveryDialect(t *testing.T) {
-	for _, client := range dialects(t) {
-		for _, x := range exchanges(t) {
-			if x.status == 200 && !x.stream && !strings.Contains(x.name, "-n2") {
-				t.Run(x.name+" to "+string(client.Name()), func(t *testing.T) {
-					dialecttest.Answer(t, translator(t, x.dialect), client, x.response, unsaidWhole(client.Name())...)
-				})
-			}
 		}
 	}
 }

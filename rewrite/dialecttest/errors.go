@@ -74,3 +74,21 @@ func CheckError(tb testing.TB, d Dialect, status int, body []byte) {
 		tb.Errorf("%s: who says a failure again says the same: %+v, %+v", d.Name(), *p, *again)
 	}
 }
+
+// Refusal is the square of a failure with a status of its own: what the client reads is what the upstream said.
+func Refusal(tb testing.TB, up, client Dialect, status int, body []byte) {
+	tb.Helper()
+	said := up.ReadError(status, body)
+	written := client.AppendError(nil, *said)
+	if !jsonx.Valid(written) || !client.IsError(written) {
+		tb.Errorf("%s to %s: what is said of a failure is JSON and a failure: %s", up.Name(), client.Name(), written)
+		return
+	}
+	heard := client.ReadError(said.Status, written)
+	switch {
+	case heard.Status != said.Status, heard.Message != said.Message && said.Code != canon.CodeOverflow:
+		tb.Errorf("%s to %s: the client reads why it failed: said %+v, heard %+v", up.Name(), client.Name(), *said, *heard)
+	case (heard.Code == canon.CodeOverflow) != (said.Code == canon.CodeOverflow):
+		tb.Errorf("%s to %s: a full context is one for every client: said %+v, heard %+v", up.Name(), client.Name(), *said, *heard)
+	}
+}

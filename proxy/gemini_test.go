@@ -56,7 +56,7 @@ func TestGemini(t *testing.T) {
 func TestGemini_hiddenThoughts(t *testing.T) {
 	r := start(t, demo(t), chatOnly)
 	_, got := r.post(geminiPath+":streamGenerateContent?alt=sse", `{"contents":[{"role":"user","parts":[{"text":"Think: what is the capital of France?"}]}]}`)
-	if strings.Contains(got, `"thought":`) || strings.Count(got, `"thoughtSignature":"rolltap1`) != 1 {
+	if strings.Contains(got, `"thought":`) || strings.Count(got, `"thoughtSignature":"cm9sbHRhcDFj`) != 1 {
 		t.Fatalf("the client sees %s", got)
 	}
 	said := r.record("r").at("response.candidates.0.content")

@@ -107,7 +107,7 @@ func (w *partWriter) text(dst []byte, text canon.Text, kind canon.PartType) []by
 	if kind == canon.ReasoningPart {
 		dst = append(dst, `"thought":true,`...)
 	} else if w.seal != nil {
-		dst = append(append(append(dst, `"thoughtSignature":"`...), w.seal...), '"', ',')
+		dst = append(appendSignature(append(dst, `"thoughtSignature":"`...), w.seal), '"', ',')
 		w.seal = nil
 	}
 	w.open = kind
@@ -150,7 +150,7 @@ func (w *partWriter) alone(dst []byte) []byte {
 
 func (w *partWriter) signed(dst []byte) []byte {
 	if w.seal != nil {
-		dst = append(append(append(dst, `,"thoughtSignature":"`...), w.seal...), '"')
+		dst = append(appendSignature(append(dst, `,"thoughtSignature":"`...), w.seal), '"')
 		w.seal = nil
 	}
 	return dst

@@ -170,7 +170,9 @@ func readSaid(raw []byte) (p said) {
 		case "thought":
 			p.thought = string(value) == "true"
 		case "thoughtSignature":
-			p.signature, _ = jsonx.Interior(value)
+			if text, ok := jsonx.Interior(value); ok {
+				p.signature = readSignature(text)
+			}
 		case "executableCode", "codeExecutionResult", "toolCall", "toolResponse", "inlineData", "fileData", "functionResponse":
 			p.kind = canon.HostedPart
 		default:

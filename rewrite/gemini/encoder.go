@@ -102,7 +102,7 @@ func (e *encoder) delta(dst []byte, ev *canon.Event) []byte {
 	case canon.TextPart:
 		dst = append(dst, chunkFront...)
 		if len(e.seal) > 0 {
-			dst = append(append(append(dst, `{"thoughtSignature":"`...), e.seal...), `","text":"`...)
+			dst = append(appendSignature(append(dst, `{"thoughtSignature":"`...), e.seal), `","text":"`...)
 			e.seal = e.seal[:0]
 		} else {
 			dst = append(dst, `{"text":"`...)
@@ -176,7 +176,7 @@ func (e *encoder) flush(dst []byte) []byte {
 
 func (e *encoder) signed(dst []byte) []byte {
 	if e.sealed() {
-		dst = append(append(append(dst, `,"thoughtSignature":"`...), e.seal...), '"')
+		dst = append(appendSignature(append(dst, `,"thoughtSignature":"`...), e.seal), '"')
 		e.seal = e.seal[:0]
 	}
 	return dst

@@ -52,7 +52,7 @@ func (in *callReader) part(raw []byte, path string) part {
 		case "thoughtSignature":
 			kinds--
 			if text := in.text(value, at); len(text) > 0 && !dummy(text) {
-				p.signature = text
+				p.signature = readSignature(text)
 			}
 		default: // videoMetadata, mediaResolution, partMetadata and what is new
 			kinds--

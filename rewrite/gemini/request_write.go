@@ -117,7 +117,7 @@ func (w *callWriter) content(ms []canon.Message) {
 	if seal != nil {
 		w.dst = append(comma(w.dst), '{')
 		w.text("text", nil)
-		w.text("thoughtSignature", seal)
+		w.text("thoughtSignature", appendSignature(nil, seal))
 		w.dst = append(w.dst, '}')
 	}
 	w.dst = append(w.dst, ']')
@@ -133,7 +133,7 @@ func (w *callWriter) part(p *canon.Part, seal canon.Text) canon.Text {
 		if seal != nil { // of reasoning that no part follows
 			w.dst = append(comma(w.dst), '{')
 			w.text("text", nil)
-			w.text("thoughtSignature", seal)
+			w.text("thoughtSignature", appendSignature(nil, seal))
 			w.dst = append(w.dst, '}')
 		}
 		if len(p.Text) > 0 || p.Extra != nil {
@@ -174,7 +174,7 @@ func (w *callWriter) part(p *canon.Part, seal canon.Text) canon.Text {
 	}
 	w.members(beside)
 	if seal != nil {
-		w.text("thoughtSignature", seal)
+		w.text("thoughtSignature", appendSignature(nil, seal))
 	}
 	w.dst = append(w.dst, '}')
 	return nil

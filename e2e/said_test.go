@@ -197,7 +197,11 @@ type translated struct {
 // translate gives a stream to a client who sent this body, with keep-alives in front of it and inside it or without.
 func translate(tb testing.TB, client, upstream dialect.Dialect, body, stream []byte, policy *rewrite.Policy, keepAlives bool) translated {
 	tb.Helper()
-	t := rewrite.NewTranslation(client, upstream, policy, rewrite.Call{ID: "x", Created: 1700000000})
+	call := rewrite.Call{ID: "x", Created: 1700000000}
+	if client.Name() == canon.Gemini { // which says it in the path
+		call.Target = dialect.Target{Model: "m", Stream: true}
+	}
+	t := rewrite.NewTranslation(client, upstream, policy, call)
 	if _, err := t.Request(body); err != nil {
 		tb.Fatalf("the SDK's request is refused: %v\n%s", err, body)
 	}

@@ -27,7 +27,7 @@ type sdk interface {
 	stopWord(reason canon.StopReason, called bool) string
 }
 
-func sdks() []sdk { return []sdk{chatSDK{}, messagesSDK{}, responsesSDK{}} }
+func sdks() []sdk { return []sdk{chatSDK{}, messagesSDK{}, responsesSDK{}, geminiSDK{}} }
 
 // server is one that an SDK talks to, and keeps what it answers.
 type server struct {

@@ -98,6 +98,9 @@ func checkSaid(t *testing.T, c sdk, got said, ours, upstream *canon.Answer, fail
 	if c.dialect() == canon.Chat {
 		want = want.flat()
 	}
+	if c.dialect() == canon.Gemini {
+		want, got = want.valued(), got.valued()
+	}
 	if failed {
 		// What was counted until an answer failed is not final: some dialects tell it, some readers leave it out.
 		want.Usage, got.Usage = usage{}, usage{}
@@ -108,6 +111,9 @@ func checkSaid(t *testing.T, c sdk, got said, ours, upstream *canon.Answer, fail
 	for i := range heard.Parts {
 		heard.Parts[i].Sealed = false
 	}
+	if c.dialect() == canon.Gemini {
+		heard = heard.valued()
+	}
 	seen := got.tidy()
 	for _, p := range seen.Parts {
 		if p.Kind == "reasoning" && !p.Sealed && c.dialect() != canon.Chat && !failed {
@@ -115,8 +121,8 @@ func checkSaid(t *testing.T, c sdk, got said, ours, upstream *canon.Answer, fail
 		}
 	}
 	seen = seen.collapsed().flat()
-	if c.dialect() == canon.Messages || failed || c.dialect() == canon.Responses && !texts(seen) {
-		// Messages has no log probabilities, Responses has them beside a text only; of an answer that failed nobody reads them.
+	if c.dialect() == canon.Messages || c.dialect() == canon.Gemini || failed || c.dialect() == canon.Responses && !texts(seen) {
+		// Messages and Gemini have no log probabilities here, Responses has them beside a text only; of an answer that failed nobody reads them.
 		heard.Logprobs, seen.Logprobs = nil, nil
 	}
 	if failed {

@@ -9,6 +9,7 @@ import (
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/responses"
+	"google.golang.org/genai"
 
 	"rolltap/rewrite/canon"
 	"rolltap/rewrite/dialect"
@@ -29,7 +30,7 @@ func TestTurns(t *testing.T) {
 				continue // a call that was cut is not answered
 			}
 			found++
-			for name, loop := range map[canon.Dialect]func(*testing.T, server, ask){canon.Chat: chatTurns, canon.Messages: messagesTurns, canon.Responses: responsesTurns} {
+			for name, loop := range map[canon.Dialect]func(*testing.T, server, ask){canon.Chat: chatTurns, canon.Messages: messagesTurns, canon.Responses: responsesTurns, canon.Gemini: geminiTurns} {
 				t.Run(x.name+" to "+string(name), func(t *testing.T) {
 					loop(t, s.rollout(x.name+"-"+string(name)), askOf(t, x))
 					sent := s.sent(x.name)
@@ -99,6 +100,24 @@ func responsesTurns(t *testing.T, at server, a ask) {
 	}
 }
 
+func geminiTurns(t *testing.T, at server, a ask) {
+	c := geminiSDK{}
+	p := c.params(a)
+	for turn := range 2 {
+		content, _, failed := c.send(patient(t), t, at, p)
+		if failed != nil {
+			t.Fatalf("turn %d failed with %+v", turn, *failed)
+		}
+		results := &genai.Content{Role: genai.RoleUser}
+		for _, part := range content.Parts {
+			if call := part.FunctionCall; call != nil {
+				results.Parts = append(results.Parts, &genai.Part{FunctionResponse: &genai.FunctionResponse{ID: call.ID, Name: call.Name, Response: map[string]any{"output": result}}})
+			}
+		}
+		p.contents = append(p.contents, content, results)
+	}
+}
+
 // checkTurns compares the second request with what the upstream said to the first.
 func checkTurns(t *testing.T, client canon.Dialect, upstream dialect.Dialect, said *canon.Answer, body []byte) {
 	t.Helper()
@@ -120,6 +139,9 @@ func checkTurns(t *testing.T, client canon.Dialect, upstream dialect.Dialect, sa
 	want, got := saidOf(t, &canon.Answer{Parts: said.Parts}), saidOf(t, &canon.Answer{Parts: request.Messages[last].Parts})
 	if client == canon.Messages {
 		want, got = want.mended(), got.mended() // the SDK writes JSON without spaces
+	}
+	if client == canon.Gemini {
+		want, got = want.valued(), got.valued() // the SDK has an object
 	}
 	if client == canon.Chat {
 		want.Parts, got.Parts = withoutReasoning(want.Parts), withoutReasoning(got.Parts) // the SDK has no member for it

@@ -12,7 +12,6 @@ type encoder struct {
 	asked *canon.Request
 	usage canon.Usage
 	back  []byte // of every chunk, behind its candidates
-	said  bool   // some part is out
 	seal  []byte // for the next part
 
 	// The part that is open.
@@ -70,12 +69,13 @@ func (e *encoder) Append(dst []byte, ev *canon.Event) []byte {
 	return dst
 }
 
-// AppendKeepAlive writes a chunk that says nothing: clients take no comment for one of an event stream.
+// AppendKeepAlive writes a chunk that says nothing: clients take no comment for one of an event stream. Chats of Google's SDKs forget the turn of a
+// stream in which a chunk has no candidate, or one without a part.
 func (e *encoder) AppendKeepAlive(dst []byte) []byte {
 	if e.back == nil {
 		e.back = appendHead(nil, e.o.ID, e.asked, nil)
 	}
-	dst = append(dst, "data: {"...)
+	dst = append(dst, chunkFront+emptyText+chunkMid...)
 	return append(append(dst, e.back...), chunkEnd...)
 }
 
@@ -126,7 +126,6 @@ func (e *encoder) delta(dst []byte, ev *canon.Event) []byte {
 
 // shut ends a chunk behind its part.
 func (e *encoder) shut(dst []byte) []byte {
-	e.said = true
 	dst = append(dst, chunkMid...)
 	return append(append(dst, e.back...), chunkEnd...)
 }
@@ -192,17 +191,10 @@ func (e *encoder) close(dst []byte) []byte {
 	return dst
 }
 
-// end writes the chunk that only the end knows.
+// end writes the chunk that only the end knows, with a part as every chunk has one.
 func (e *encoder) end(dst []byte, stop *canon.Stop) []byte {
-	dst = append(dst, `data: {"candidates":[{"content":{`...)
-	switch {
-	case e.sealed():
-		dst = e.signed(append(dst, `"parts":[{"text":""`...))
-		dst = append(dst, "}],"...)
-	case !e.said:
-		dst = append(dst, `"parts":[`+emptyText+`],`...)
-	}
-	dst = append(dst, `"role":"model"},"finishReason":"`...)
+	dst = e.signed(append(dst, chunkFront+`{"text":""`...))
+	dst = append(dst, `}],"role":"model"},"finishReason":"`...)
 	dst = append(append(dst, finishWord(stop)...), '"')
 	dst = append(append(dst, candidateBack...), e.back...)
 	dst = appendUsage(dst, &e.usage)

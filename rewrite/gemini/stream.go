@@ -81,6 +81,7 @@ type candidate struct {
 	text          *fold.Object // the last part, where that is a text; nil: it is not
 	thought       bool         // it is reasoning
 	called        bool         // a function was
+	empty         bool         // some part was a text without a character
 }
 
 func (gemini) NewFolder() dialect.Folder { return new(folder) }
@@ -152,7 +153,8 @@ func (f *folder) content(c *candidate, raw []byte) {
 	}
 }
 
-// part folds a part. A text without a signature of its own goes on with the text in front.
+// part folds a part. A text without a signature of its own goes on with the text in front. One without a character is a part only of an answer
+// that has no other: chunks that have nothing to say have it, as a chunk without a part is none.
 func (f *folder) part(c *candidate, raw []byte) {
 	p := readSaid(raw)
 	c.called = c.called || p.call != nil
@@ -163,6 +165,11 @@ func (f *folder) part(c *candidate, raw []byte) {
 		default:
 			bare = false
 		}
+	}
+	if bare && p.signature == nil && string(p.text) == `""` {
+		c.empty = true
+		f.again.Grew(nil, nil, nil)
+		return
 	}
 	if bare && p.signature == nil && c.text != nil && c.thought == p.thought {
 		c.text.Grow([]byte("text"), p.text)
@@ -207,6 +214,9 @@ func (c *candidate) appendParts(dst []byte) []byte {
 			dst = append(dst, ',')
 		}
 		dst = c.text.Append(dst)
+	}
+	if c.empty && len(c.parts) == 0 && c.text == nil {
+		dst = append(dst, emptyText...)
 	}
 	return dst
 }

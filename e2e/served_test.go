@@ -64,9 +64,16 @@ func serve(t *testing.T, upstream canon.Dialect, replayed []exchange) *sidecar {
 	up.Config.ErrorLog = nil
 	t.Cleanup(up.Close)
 
+	s.addr = listen(t, up.URL, upstream, s.store)
+	return s
+}
+
+// listen starts a sidecar in front of an upstream, and returns its address.
+func listen(t *testing.T, url string, upstream canon.Dialect, store string) string {
+	t.Helper()
 	server, err := proxy.Open(proxy.Config{
-		Listen: "127.0.0.1:0", Upstream: up.URL, UpstreamDialects: []string{string(upstream)}, UpstreamIdleTimeout: 10 * time.Second,
-		UpstreamConnIdle: 3 * time.Second, ClientWriteTimeout: time.Minute, Store: s.store, Capture: proxy.CaptureRequired,
+		Listen: "127.0.0.1:0", Upstream: url, UpstreamDialects: []string{string(upstream)}, UpstreamIdleTimeout: 10 * time.Second,
+		UpstreamConnIdle: 3 * time.Second, ClientWriteTimeout: time.Minute, Store: store, Capture: proxy.CaptureRequired,
 		CaptureDeadline: 20 * time.Second, CaptureRaw: "auto", TokenCapture: "off", Durability: "journal", CaptureMaxBytes: 64 << 20, MaxRequestBytes: 64 << 20,
 		Rewrite: rewrite.DefaultPolicy(), Keepalive: 10 * time.Second, KeepaliveOpen: 45 * time.Second, DrainTimeout: 5 * time.Second,
 		LogLevel: "error", LogFormat: "json", Gemini: true,
@@ -74,7 +81,6 @@ func serve(t *testing.T, upstream canon.Dialect, replayed []exchange) *sidecar {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.addr = server.Addr()
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Run(ctx) }()
@@ -84,7 +90,7 @@ func serve(t *testing.T, upstream canon.Dialect, replayed []exchange) *sidecar {
 			t.Errorf("Run: %v", err)
 		}
 	})
-	return s
+	return server.Addr()
 }
 
 // cut tells a recorded stream that broke off.

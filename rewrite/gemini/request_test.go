@@ -13,7 +13,7 @@ import (
 	"rolltap/rewrite/dialecttest"
 )
 
-// sent are bodies that Gemini CLI has sent, testdata/requests, and written ones.
+// sent are bodies that Gemini CLI and the SDK for Go have sent, testdata/requests, and written ones.
 func sent(tb testing.TB) map[string][]byte {
 	tb.Helper()
 	all := map[string][]byte{
@@ -29,19 +29,13 @@ func sent(tb testing.TB) map[string][]byte {
 	}
 	all["snake case"] = []byte(strings.Replace(string(all["snake case"]), `{"text":"S"}}`, `[{"text":"S"}]}`, 1))
 	files, err := filepath.Glob("testdata/requests/*.json")
-	if err != nil || len(files) != 2 {
+	if err != nil || len(files) != 3 {
 		tb.Fatalf("recorded requests: %v, %v", files, err)
 	}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
+		if all[filepath.Base(file)], err = os.ReadFile(file); err != nil {
 			tb.Fatal(err)
 		}
-		var recorded struct{ Body json.RawMessage }
-		if err := json.Unmarshal(text, &recorded); err != nil {
-			tb.Fatal(err)
-		}
-		all[filepath.Base(file)] = recorded.Body
 	}
 	return all
 }

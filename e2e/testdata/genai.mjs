@@ -142,7 +142,9 @@ await step('failures', async () => {
   const e = await failed('x', { candidateCount: 2 });
   assert.equal(e.status, 400);
   assert.match(e.message, /candidateCount/);
-  await assert.rejects(async () => collected(await ai.models.generateContentStream({ model, contents: 'echo: a b c d e f [demo-fault: cut=3]' })));
+  const inside = (fault) => async () => collected(await ai.models.generateContentStream({ model, contents: `echo: a b c d e f [demo-fault: ${fault}=4]` }));
+  await assert.rejects(inside('error-frame'), (e) => e.status === 500 && /EngineCore/.test(e.message));
+  await assert.rejects(inside('cut'), (e) => e.status >= 500);
 });
 
 await step('a count', async () => {

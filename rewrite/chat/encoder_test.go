@@ -168,7 +168,7 @@ func TestEncode(t *testing.T) {
 		{"an end", []canon.Event{start(), {Kind: canon.Counted}, ended}, role + head + `{"index":0,"delta":{},"logprobs":null,"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n", nil},
 		{"a failure ends without the end mark", []canon.Event{start(), {Kind: canon.Fail, Problem: &canon.Problem{Message: "m"}}}, role + `data: {"error":{"message":"m","type":"server_error","param":null,"code":null}}` + "\n\n", nil},
 		{"a failure first", []canon.Event{{Kind: canon.Fail, Problem: &canon.Problem{Status: 400, Code: canon.CodeOverflow, Message: "m", Param: "p"}}},
-			`data: {"error":{"message":"m","type":"invalid_request_error","param":"p","code":"context_length_exceeded"}}` + "\n\n", nil},
+			`data: {"error":{"message":"the model's maximum context length is exceeded: m","type":"invalid_request_error","param":"p","code":"context_length_exceeded"}}` + "\n\n", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var losses canon.Losses

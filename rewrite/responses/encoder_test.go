@@ -190,7 +190,11 @@ func TestAFailure(t *testing.T) {
 			if more := e.AppendKeepAlive(e.Append(nil, &start)); more != nil {
 				t.Errorf("behind the end: %s", more)
 			}
-			want := `{"code":"` + c.want + `","message":"no \"more\""}`
+			words := `no \"more\"`
+			if c.p.Code == canon.CodeOverflow {
+				words = "the model's maximum context length is exceeded: " + words
+			}
+			want := `{"code":"` + c.want + `","message":"` + words + `"}`
 			if got := memberOf(stream, "response.failed", "response", "error"); len(got) != 1 || got[0] != want {
 				t.Errorf("got %v, want %s", got, want)
 			}

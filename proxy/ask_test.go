@@ -86,6 +86,9 @@ func TestCountTokens_everyUpstream(t *testing.T) {
 			if got.status != c.status || c.body != "" && got.body != c.body {
 				t.Errorf("status %d: %s", got.status, got.body)
 			}
+			if code := got.header.Get("X-Rolltap-Error"); (code == "not_supported") != (c.status == 501) || len(r.stored()) != 0 {
+				t.Errorf("code %q, %d files in the store", code, len(r.stored()))
+			}
 			for _, path := range c.asked {
 				k := u.next()
 				if k.Method == "GET" {

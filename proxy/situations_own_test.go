@@ -22,7 +22,6 @@ func tokenFileOf(t testing.TB, tokens string) string {
 
 func TestRefusals(t *testing.T) {
 	upgrade := []string{"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13"}
-	only := func(dialects ...string) func(*Config) { return func(c *Config) { c.UpstreamDialects = dialects } }
 	locked := func(c *Config) { c.AuthTokenFile = tokenFileOf(t, "right\n") }
 	for _, row := range []struct {
 		name, method, dialect, path string
@@ -32,7 +31,6 @@ func TestRefusals(t *testing.T) {
 		code                        string
 		counted                     bool // as a model call
 	}{
-		{"count_tokens that nothing can answer", "POST", "messages", "/v1/messages/count_tokens", nil, only("responses"), 501, "not_supported", false},
 		{"a websocket on chat", "GET", "chat", "", upgrade, nil, 426, "upgrade_required", false},
 		{"a websocket on messages", "GET", "messages", "", upgrade, nil, 426, "upgrade_required", false},
 		{"a websocket on responses", "GET", "responses", "", upgrade, nil, 426, "upgrade_required", false},

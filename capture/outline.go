@@ -18,8 +18,24 @@ const (
 	outlineDepth = 24       // containers inside each other; what is deeper becomes null
 )
 
+// The same where texts refer to their rests. It is more, since nothing is to be missing of what any conversation holds.
+const (
+	referText = 1 << 10 // of a string
+	referLess = 128     // and where there are very many
+	referMany = 1 << 20 // bytes of a container with very many strings
+)
+
 // fullAt is the size at which a container of this depth is full.
-func fullAt(depth int) int {
+func (o *outline) fullAt(depth int) int {
+	if o.refer {
+		switch depth {
+		case 1:
+			return 16 << 20
+		case 2:
+			return 10 << 20
+		}
+		return 8 << 20
+	}
 	switch depth {
 	case 1: // the record
 		return 8 << 20
@@ -52,6 +68,13 @@ type outline struct {
 	cut   bool
 	hex   int // bytes of an escape that are still to come
 
+	refer bool  // bodies have rests in the place of what their texts lack
+	lossy bool  // something is missing that no rest is there for
+	body  bool  // the member in progress is a body
+	at    int64 // where the bytes that add was given begin in the file
+	lacks int64 // where what the string in progress lacks begins in the file
+	most  int   // so much of the string in progress is kept
+
 	keepers []string // members of the line that stay whole
 	whole   bool     // the member in progress is one of them
 	free    int      // bytes of out that such members take
@@ -77,9 +100,12 @@ func newOutline(whole []string) *outline { return &outline{keepers: whole} }
 
 // add takes the next bytes of the line.
 func (o *outline) add(p []byte) {
+	end := o.at + int64(len(p))
+	defer func() { o.at = end }()
 	if !o.front {
 		rest := bytes.TrimLeft(p, "\x00 \t\r\n")
 		o.hole = o.hole || bytes.IndexByte(p[:len(p)-len(rest)], 0) >= 0
+		o.at = end - int64(len(rest))
 		if p = rest; len(p) == 0 {
 			return
 		}
@@ -127,7 +153,7 @@ func (o *outline) token(b byte) {
 	switch b {
 	case ' ', '\t', '\r', '\n':
 	case '"':
-		o.state, o.cut, o.hex = inText, false, 0
+		o.state, o.cut, o.hex, o.most = inText, false, 0, o.textMost()
 		if o.skip == 0 {
 			o.from = len(o.out)
 			o.out = append(o.out, b)
@@ -136,9 +162,9 @@ func (o *outline) token(b byte) {
 		switch {
 		case o.skip > 0:
 			o.skip++
-		case len(o.open) >= outlineDepth && !o.whole:
+		case len(o.open) >= o.deepest() && !o.whole:
 			o.out = append(o.out, "null"...)
-			o.skip = 1
+			o.skip, o.lossy = 1, true
 		default:
 			o.open = append(o.open, level{from: len(o.out), close: b + 2}) // '{'+2 is '}', '['+2 is ']'
 			o.out = append(o.out, b)
@@ -161,6 +187,12 @@ func (o *outline) token(b byte) {
 		if len(o.open) == 1 {
 			key := o.out[min(o.from+1, len(o.out)-1) : len(o.out)-1]
 			o.whole, o.began = slices.ContainsFunc(o.keepers, func(k string) bool { return k == string(key) }), len(o.out)
+			switch string(key) {
+			case "request", "response", "request_raw", "response_raw":
+				o.body = o.refer
+			default:
+				o.body = false // what is short there, or cut by its writer
+			}
 		}
 		o.out = append(o.out, b)
 	default:
@@ -170,6 +202,24 @@ func (o *outline) token(b byte) {
 			o.out = append(o.out, b)
 		}
 	}
+}
+
+// textMost is how much is kept of a string that begins now.
+func (o *outline) textMost() int {
+	switch {
+	case !o.body:
+		return outlineText
+	case len(o.out) > referMany:
+		return referLess
+	}
+	return referText
+}
+
+func (o *outline) deepest() int {
+	if o.refer {
+		return jsonx.MaxDepth
+	}
+	return outlineDepth
 }
 
 // comma begins another member: in the place of the last one when the container is full.
@@ -182,11 +232,12 @@ func (o *outline) comma() {
 		}
 		o.whole = false
 	}
+	o.body = o.body && len(o.open) > 1
 	switch {
 	case o.whole:
 	case in.mark > 0:
-		o.out = o.out[:in.mark]
-	case len(o.out)-in.from-o.free > fullAt(len(o.open)):
+		o.out, o.lossy = o.out[:in.mark], true
+	case len(o.out)-in.from-o.free > o.fullAt(len(o.open)):
 		in.mark = len(o.out)
 	}
 	o.out = append(o.out, ',')
@@ -209,13 +260,16 @@ func (o *outline) text(p []byte, i int) int {
 			i++
 			continue
 		}
-		if !o.cut && o.skip == 0 && !o.whole && len(o.out)-o.from > outlineText && (p[i] < 0x80 || p[i] >= 0xc0) {
-			o.cut = true // before a whole character
+		if !o.cut && o.skip == 0 && !o.whole && len(o.out)-o.from > o.most && (p[i] < 0x80 || p[i] >= 0xc0) {
+			o.cut, o.lacks = true, o.at+int64(i) // before a whole character
+			if n := len(o.out) - 6; o.body && halfEnds(o.out) {
+				o.out, o.lacks = o.out[:n], o.lacks-6
+			}
 		}
 		n := i
 		limit := len(p)
-		if !o.cut {
-			limit = min(limit, i+outlineText)
+		if !o.cut && o.skip == 0 && !o.whole { // up to where it may be cut, or from there on byte by byte to a character's end
+			limit = min(limit, i+max(1, o.most+1-(len(o.out)-o.from)))
 		}
 		for n < limit && p[n] != '"' && p[n] != '\\' {
 			n++
@@ -231,6 +285,9 @@ func (o *outline) text(p []byte, i int) int {
 			continue
 		}
 		if o.skip == 0 {
+			if end := o.at + int64(n); o.cut && o.body && end > o.lacks {
+				o.out = appendRest(o.out, textRest{restRaw, o.lacks, end - o.lacks})
+			}
 			o.out = append(o.out, '"')
 		}
 		o.state = between
@@ -252,7 +309,7 @@ func (o *outline) word(p []byte, i int) int {
 		switch p[i] {
 		case ' ', '\t', '\r', '\n', ',', ':', '}', ']':
 			if o.skip == 0 && !o.whole && len(o.out)-o.from > outlineText {
-				o.out = append(o.out[:o.from], "null"...)
+				o.out, o.lossy = append(o.out[:o.from], "null"...), true
 			}
 			o.state = between
 			return i

@@ -43,6 +43,8 @@ func TestOutlineIsBounded(t *testing.T) {
 	deep := strings.Repeat("[", 500) + strings.Repeat("]", 500)
 	for name, c := range map[string]struct{ body, want string }{
 		"a text":               {`"` + big + `"`, ""},
+		"a text, even":         {`"` + strings.Repeat("é", 4<<20) + `"`, ""},
+		"a text, odd":          {`"x` + strings.Repeat("é", 4<<20) + `"`, ""},
 		"many messages":        {`{"messages":[` + many + `{"role":"last"}],"model":"m"}`, `{"role":"last"}],"model":"m"}`},
 		"a long number":        {strings.Repeat("7", 9<<20), "null"},
 		"a long key":           {`{"` + big + `":1,"model":"m"}`, `"model":"m"}`},

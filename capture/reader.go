@@ -41,6 +41,7 @@ type Lines struct {
 	skip    bool  // the line in progress is longer than max
 	beyond  int   // lines longer than this are outlined; 0: none
 	whole   []string
+	refer   bool // outlines have rests
 	outline *outline
 	start   int64  // where the line in progress begins in the file
 	size    int64  // bytes of it that were read
@@ -56,6 +57,7 @@ type Line struct {
 	Damage error  // why Raw is no record; nil when it is one
 	Torn   bool   // the last line, without its newline: a write that was cut, or one that is going on
 	Cut    bool   // Raw is an outline: long values in it are cut or left out
+	Lossy  bool   // of an outline with rests (Lines.Refer): lists, objects or numbers in it are not whole
 
 	hole  bool  // NUL bytes were in front
 	start int64 // where it begins in the file
@@ -90,6 +92,10 @@ func newLines(f io.ReadCloser) *Lines {
 // they were written. Members of the line that are named stay whole, in memory for what they hold. It is called before the first
 // Next.
 func (l *Lines) Outline(beyond int, whole ...string) { l.beyond, l.whole = beyond, whole }
+
+// Refer is Outline for readers that need all of a line: texts in its bodies, which are shortened, too, end in a rest (Rests) where they
+// are not whole, and lists and objects have all of their members, unless they are many megabytes without their texts.
+func (l *Lines) Refer(beyond int) { l.beyond, l.whole, l.refer = beyond, nil, true }
 
 // Close closes the file.
 func (l *Lines) Close() error {
@@ -164,6 +170,7 @@ func (l *Lines) read() (raw []byte, whole bool, err error) {
 			l.outline.add(p)
 		case l.beyond > 0 && len(l.long)+len(p) > l.beyond:
 			l.outline = newOutline(l.whole)
+			l.outline.refer, l.outline.at = l.refer, l.start
 			l.outline.add(l.long)
 			l.outline.add(p)
 			l.long = nil
@@ -208,6 +215,7 @@ func (l *Lines) line(raw []byte, torn bool) (line Line, blank bool) {
 	if l.outline != nil {
 		line.Cut = true
 		line.Raw, line.hole, line.Damage = l.outline.result()
+		line.Lossy = l.outline.lossy
 		return line, len(line.Raw) == 0 && line.Damage == nil
 	}
 	line.Raw = bytes.TrimSpace(raw)

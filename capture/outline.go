@@ -33,8 +33,10 @@ func (o *outline) fullAt(depth int) int {
 			return 16 << 20
 		case 2:
 			return 10 << 20
+		case 3:
+			return 8 << 20
 		}
-		return 8 << 20
+		return 4 << 20
 	}
 	switch depth {
 	case 1: // the record

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"rolltap/capture"
 	"rolltap/internal/jsonx"
 )
 
@@ -30,6 +31,9 @@ type Call struct {
 	RequestRaw, ResponseRaw   []byte // JSON strings
 	Tokens                    Tokens
 	Own                       Own
+
+	Rests *capture.Rests // writes out what has rests; bodies have them when the Source refers and the line is long
+	Lossy bool           // and then: lists in the bodies are not whole
 }
 
 // ModelRef names a model server; both are JSON strings, nil when the record has none.
@@ -68,6 +72,7 @@ func recordKeys() []string {
 type Reader struct {
 	NoSide bool // Own.Side is not looked for, which saves two passes over the request
 
+	rests *capture.Rests
 	keys  []string
 	found [19][]byte
 }
@@ -81,7 +86,7 @@ func (r *Reader) Read(line []byte, index int) (Call, error) {
 	jsonx.GetAll(line, r.keys, r.found[:])
 	f := &r.found
 	c := Call{
-		Index: index, SessionID: ofKind(f[11], jsonx.KindString),
+		Index: index, Rests: r.rests, SessionID: ofKind(f[11], jsonx.KindString),
 		Request: ofKind(f[9], jsonx.KindObject), Response: ofKind(f[10], jsonx.KindObject),
 		RequestRaw: ofKind(f[16], jsonx.KindString), ResponseRaw: ofKind(f[17], jsonx.KindString),
 	}

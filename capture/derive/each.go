@@ -12,6 +12,7 @@ type Source struct {
 	Dir, Rollout string
 	Outline      int      // lines longer than this are read as outlines (capture.Lines.Outline); 0: all are read whole
 	Whole        []string // members that outlines keep whole
+	Refer        bool     // nothing is lost in outlines: their texts have rests (capture.Lines.Refer), which Call.Rests writes out
 	NoSide       bool     // as Reader.NoSide
 }
 
@@ -36,6 +37,10 @@ func (s Source) Each(visit func(*Call, capture.Line) error) (Found, error) {
 	defer lines.Close()
 	lines.Outline(s.Outline, s.Whole...)
 	r := Reader{NoSide: s.NoSide}
+	if s.Refer {
+		lines.Refer(s.Outline)
+		r.rests = lines.Rests()
+	}
 	for {
 		l, err := lines.Next()
 		if errors.Is(err, io.EOF) {
@@ -49,6 +54,7 @@ func (s Source) Each(visit func(*Call, capture.Line) error) (Found, error) {
 		if l.Damage == nil {
 			if read, err := r.Read(l.Raw, l.Index); err == nil {
 				c = &read
+				c.Lossy = l.Lossy
 			}
 		}
 		if c == nil {
@@ -56,7 +62,11 @@ func (s Source) Each(visit func(*Call, capture.Line) error) (Found, error) {
 		} else if l.Cut {
 			f.Cut++
 		}
-		if err := visit(c, l); err != nil {
+		err = visit(c, l)
+		if s.Refer && r.rests.Err() != nil {
+			return f, r.rests.Err()
+		}
+		if err != nil {
 			return f, err
 		}
 	}

@@ -1,9 +1,9 @@
 package derive
 
 import (
-	"bytes"
 	"strings"
 
+	"rolltap/capture"
 	"rolltap/internal/jsonx"
 )
 
@@ -27,6 +27,9 @@ func (s Side) Aside() bool { return s != SideNone && s != SideSubAgent }
 // headLen is how much of a prompt is looked at for the words that a harness always begins with.
 const headLen = 4 << 10
 
+// metadataMax is how long the metadata of a turn may be.
+const metadataMax = 1 << 20
+
 // side reads the marks that harnesses put into requests (harness.md 3 and 7).
 func (c *Call) side() Side {
 	if strings.HasSuffix(c.Own.Path, "/count_tokens") {
@@ -42,13 +45,13 @@ func (c *Call) side() Side {
 		talk = got[1]
 	}
 	head, last, messages := ends(talk)
-	if kind := codexKind(got[5]); kind == "compaction" || word(jsonx.Get(last, "type")) == "compaction_trigger" {
+	if kind := c.codexKind(got[5]); kind == "compaction" || word(jsonx.Get(last, "type")) == "compaction_trigger" {
 		return SideCompaction
 	}
 	toolless := !jsonx.Truthy(got[3])
 	if role := word(jsonx.Get(last, "role")); role == "user" || role == "" {
-		t := lastText(last)
-		if bytes.HasPrefix(t, []byte("CRITICAL: Respond with TEXT ONLY")) || toolless && bytes.Contains(t, []byte("CONTEXT CHECKPOINT COMPACTION")) {
+		t := c.lastText(last)
+		if strings.HasPrefix(t, "CRITICAL: Respond with TEXT ONLY") || toolless && strings.Contains(t, "CONTEXT CHECKPOINT COMPACTION") {
 			return SideCompaction
 		}
 		if n, ok := jsonx.Int(got[6]); ok && n == 1 && messages == 1 {
@@ -61,8 +64,8 @@ func (c *Call) side() Side {
 				return SideTitle
 			}
 		}
-		for _, t := range [][]byte{firstText(got[2]), firstText(jsonx.Get(head, "content"))} {
-			if bytes.Contains(t, []byte("You are a title generator")) {
+		for _, t := range []string{c.firstText(got[2]), c.firstText(jsonx.Get(head, "content"))} {
+			if strings.Contains(t, "You are a title generator") {
 				return SideTitle
 			}
 		}
@@ -71,20 +74,20 @@ func (c *Call) side() Side {
 		return SideSearch
 	}
 	// The first system block of Claude Code says who asks.
-	if bytes.HasPrefix(firstText(got[2]), []byte("x-anthropic-billing-header")) && bytes.Contains(firstText(got[2]), []byte("cc_is_subagent=true")) {
+	if t := c.firstText(got[2]); strings.HasPrefix(t, "x-anthropic-billing-header") && strings.Contains(t, "cc_is_subagent=true") {
 		return SideSubAgent
 	}
 	return SideNone
 }
 
 // codexKind is request_kind of the turn metadata, which is JSON in a text.
-func codexKind(metadata []byte) string {
-	in, ok := jsonx.Interior(jsonx.Get(metadata, "x-codex-turn-metadata"))
-	if !ok {
-		return ""
+func (c *Call) codexKind(metadata []byte) string {
+	s, ok := capture.Text(jsonx.Get(metadata, "x-codex-turn-metadata"))
+	if ok && capture.HasRest(s) {
+		s, ok = c.Rests.Whole(s, metadataMax)
 	}
-	inner := jsonx.Unquoted(in)
-	if !jsonx.Valid(inner) {
+	inner := []byte(s)
+	if !ok || !jsonx.Valid(inner) {
 		return ""
 	}
 	return word(jsonx.Get(inner, "request_kind"))
@@ -101,7 +104,7 @@ func ends(list []byte) (head, last []byte, n int) {
 }
 
 // lastText is the beginning of the last text of a message.
-func lastText(message []byte) []byte {
+func (c *Call) lastText(message []byte) string {
 	content := jsonx.Get(message, "content")
 	var last []byte
 	for it := jsonx.Array(content); it.Next(); {
@@ -112,23 +115,27 @@ func lastText(message []byte) []byte {
 	if last == nil {
 		last = content
 	}
-	return beginning(last)
+	return c.beginning(last)
 }
 
 // firstText is the beginning of the first text of content.
-func firstText(content []byte) []byte {
+func (c *Call) firstText(content []byte) string {
 	if jsonx.KindOf(content) == jsonx.KindString {
-		return beginning(content)
+		return c.beginning(content)
 	}
 	if it := jsonx.Array(content); it.Next() {
-		return beginning(jsonx.Get(it.Value(), "text"))
+		return c.beginning(jsonx.Get(it.Value(), "text"))
 	}
-	return nil
+	return ""
 }
 
-func beginning(raw []byte) []byte {
+func (c *Call) beginning(raw []byte) string {
+	if capture.HasRest(raw) {
+		s, _ := capture.Text(raw)
+		return c.Rests.Head(s, headLen)
+	}
 	in, _ := jsonx.Interior(raw)
-	return jsonx.Unquoted(in[:min(len(in), headLen)])
+	return string(jsonx.Unquoted(in[:min(len(in), headLen)]))
 }
 
 // titled: a schema whose only property is a title.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"rolltap/capture"
 	"rolltap/capture/derive"
 	"rolltap/capture/trajectory"
 	"rolltap/internal/jsonx"
@@ -17,6 +18,7 @@ const gistShown = 180
 // call writes one call: what its request brings that is new, and its answer.
 func (p *page) call(at int, c *derive.Call) error {
 	k := &p.r.Calls[at]
+	p.rests = c.Rests
 	asked, answered := p.r.News(at, c)
 	class := ""
 	if k.Role != trajectory.RoleTurn && k.Role != trajectory.RoleFailed {
@@ -35,6 +37,10 @@ func (p *page) call(at int, c *derive.Call) error {
 	p.tools(c)
 	for _, it := range asked {
 		p.item(it, nil)
+		p.drain()
+	}
+	if k.Long {
+		p.section("warn", "long", "only the beginning of this call is shown; all of it is in this call's line of the file")
 	}
 	if c.RequestRaw != nil {
 		p.raw("request", "a request that is no JSON object", c.RequestRaw)
@@ -49,6 +55,7 @@ func (p *page) call(at int, c *derive.Call) error {
 			tool++
 		}
 		p.answer(at, it, t)
+		p.drain()
 	}
 	p.ending(at, c, len(answered) > 0)
 	p.html("</details>\n")
@@ -57,8 +64,8 @@ func (p *page) call(at int, c *derive.Call) error {
 }
 
 func word(raw []byte) string {
-	s, _ := jsonx.Text(raw)
-	return s
+	s, _ := capture.Text(raw)
+	return capture.Brief(s)
 }
 
 func (p *page) tag(class, text string) {
@@ -126,7 +133,7 @@ func (p *page) summary(at int, c *derive.Call, answered []trajectory.Item) {
 	}
 	p.timing(at, c)
 	p.html(`<span class="gist">`)
-	p.text(gistOf(answered))
+	p.text(p.gistOf(answered))
 	p.html("</span></summary>")
 }
 
@@ -175,16 +182,19 @@ func (p *page) timing(at int, c *derive.Call) {
 func percent(share float64) string { return strconv.FormatFloat(share*100, 'f', 2, 64) + "%" }
 
 // gistOf is an answer in one line.
-func gistOf(items []trajectory.Item) string {
+func (p *page) gistOf(items []trajectory.Item) string {
 	var parts []string
 	for _, it := range items {
+		if len(parts) > gistShown {
+			break
+		}
 		switch it.Kind {
 		case trajectory.Said:
-			s, _ := cut(it.Text, gistShown)
+			s := p.rests.Head(it.Text, gistShown)
 			parts = append(parts, strings.Join(strings.Fields(s), " "))
 		case trajectory.Called:
-			s, _ := cut(it.Text, gistShown)
-			parts = append(parts, it.Name+"("+strings.Join(strings.Fields(s), " ")+")")
+			s := p.rests.Head(it.Text, gistShown)
+			parts = append(parts, capture.Brief(it.Name)+"("+strings.Join(strings.Fields(s), " ")+")")
 		}
 	}
 	s, more := cut(strings.Join(parts, " · "), gistShown)

@@ -4,6 +4,6 @@
 // All that is in a record was written by models, tools and strangers. Text reaches the page through one function, which leaves nothing that
 // a browser or a terminal obeys; the policy in the head forbids every script but the page's own, whose hash it names, and every request. Images are shown where they are small and of a kind that is pixels and nothing else.
 //
-// The page is written as the file is read, twice, in memory for one line of it and fingerprints (package trajectory). Texts beyond TextShown
+// The page is written as the file is read, twice, in small memory besides fingerprints (package trajectory). Texts beyond TextShown
 // are cut, and the page says how long they are and in which line of the file the rest stands.
 package page

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"rolltap/capture"
 	"rolltap/capture/trajectory"
 	"rolltap/internal/jsonx"
 )
@@ -16,6 +17,7 @@ const (
 	systemOpen = 240
 	valueOpen  = 1200
 	imageShown = 512 << 10 // the largest image in base64
+	wholeMost  = 4 << 20   // the longest text that is held whole
 )
 
 // answer writes an item of an answer; t is what is known of a tool call.
@@ -124,10 +126,11 @@ func (p *page) section(class, label, text string) {
 
 // raw shows a body that is a text.
 func (p *page) raw(label, what string, raw []byte) {
-	s, _ := jsonx.Text(raw)
+	s, _ := capture.Text(raw)
+	size, _ := p.rests.Measure(s)
 	p.open("warn", label)
 	p.html(`<span class="note">`)
-	p.text(what + ", " + trajectory.Size(int64(len(s))))
+	p.text(what + ", " + trajectory.Size(size))
 	p.html("</span>")
 	p.long(s, resultOpen)
 	p.close()
@@ -135,23 +138,32 @@ func (p *page) raw(label, what string, raw []byte) {
 
 // long writes a text: open where it is short, else with its beginning and the rest behind a click.
 func (p *page) long(text string, open int) {
-	text = strings.Trim(text, "\n")
-	if strings.TrimSpace(text) == "" {
+	var size int64
+	var lines int
+	if whole, short := p.rests.Whole(text, wholeMost); short {
+		text = strings.Trim(whole, "\n")
+		size, lines = int64(len(text)), strings.Count(text, "\n")
+	} else {
+		size, lines = p.rests.Measure(text)
+		text = p.rests.Head(text, TextShown)
+	}
+	if strings.TrimSpace(text) == "" && size <= TextShown {
 		p.html(`<span class="note">(empty)</span>`)
 		return
 	}
-	shown, more := cut(text, TextShown)
-	folded := len(text) > open || strings.Count(text, "\n") > open/40+6
+	shown, _ := cut(text, TextShown)
+	more := size > int64(len(shown))
+	folded := size > int64(open) || lines > open/40+6
 	if folded {
 		head, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 		head, _ = cut(head, gistShown)
 		p.html(`<details class="long"><summary>`)
 		p.text(head)
 		p.html(` <span class="note">… `)
-		if n := strings.Count(text, "\n") + 1; n > 1 {
-			p.text(strconv.Itoa(n) + " lines, ")
+		if lines > 0 {
+			p.text(strconv.Itoa(lines+1) + " lines, ")
 		}
-		p.text(trajectory.Size(int64(len(text))))
+		p.text(trajectory.Size(size))
 		p.html("</span></summary>")
 	}
 	p.html("<pre>")
@@ -159,7 +171,7 @@ func (p *page) long(text string, open int) {
 	p.html("</pre>")
 	if more {
 		p.html(`<p class="note">`)
-		p.text("… cut here: " + trajectory.Size(int64(len(text))) + " in all, in this call's line of the file")
+		p.text("… cut here: " + trajectory.Size(size) + " in all, in this call's line of the file")
 		p.html("</p>")
 	}
 	if folded {
@@ -169,8 +181,9 @@ func (p *page) long(text string, open int) {
 
 // arguments writes the arguments of a tool call, an object as a list of names and values.
 func (p *page) arguments(args string) {
-	raw := []byte(args)
-	if !jsonx.Valid(raw) || jsonx.KindOf(raw) != jsonx.KindObject {
+	whole, short := p.rests.Whole(args, wholeMost)
+	raw := []byte(whole)
+	if !short || !jsonx.Valid(raw) || jsonx.KindOf(raw) != jsonx.KindObject {
 		if strings.TrimSpace(args) != "" {
 			p.html(`<div>`)
 			p.long(args, valueOpen)
@@ -200,7 +213,7 @@ func (p *page) arguments(args string) {
 
 // image shows an image that is small and of a kind that cannot do anything, and names any other file.
 func (p *page) image(it trajectory.Item) {
-	if url := it.ImageURL(imageShown); pixels(url) {
+	if url := it.ImageURL(p.rests, imageShown); pixels(url) {
 		p.html(`<img loading="lazy" alt="" src="`)
 		p.text(url)
 		p.html(`">`)

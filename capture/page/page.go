@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"rolltap/capture"
 	"rolltap/capture/trajectory"
 )
 
@@ -30,6 +31,7 @@ type page struct {
 	w       *bufio.Writer
 	buf     []byte
 	r       *trajectory.Rollout
+	rests   *capture.Rests // of the line in progress
 	o       Options
 	gaps    map[int][]trajectory.Gap // by call
 	slowest float64                  // the longest call in milliseconds
@@ -62,6 +64,13 @@ func Write(w io.Writer, r *trajectory.Rollout, o Options) error {
 	p.foot()
 	p.flush()
 	return p.w.Flush()
+}
+
+// drain keeps a call with much in it from being held whole.
+func (p *page) drain() {
+	if len(p.buf) > 1<<20 {
+		p.flush()
+	}
 }
 
 func (p *page) flush() {

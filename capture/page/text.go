@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"rolltap/capture"
 	"rolltap/capture/trajectory"
 )
 
@@ -12,7 +13,7 @@ const TextShown = 64 << 10
 
 // appendText appends text that anybody may have written: inert, and with nothing left that means anything in HTML.
 func appendText(dst []byte, text string) []byte {
-	text = trajectory.Inert(text)
+	text = trajectory.Inert(capture.Brief(text))
 	from := 0
 	for i := range len(text) {
 		var as string

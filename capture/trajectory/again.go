@@ -19,7 +19,7 @@ func (r *Rollout) Again(dir string, visit func(at int, c *derive.Call) error) er
 		return nil
 	}
 	last := r.Calls[len(r.Calls)-1].Index
-	_, err := derive.Source{Dir: dir, Rollout: r.ID, NoSide: true}.Each(func(c *derive.Call, l capture.Line) error {
+	_, err := derive.Source{Dir: dir, Rollout: r.ID, NoSide: true, Outline: capture.OutlineFrom, Refer: true}.Each(func(c *derive.Call, l capture.Line) error {
 		if c != nil {
 			if at := r.At(c.Index); at >= 0 {
 				if id, _ := jsonx.Text(c.ID); id != r.Calls[at].ID {
@@ -49,12 +49,16 @@ func (r *Rollout) Again(dir string, visit func(at int, c *derive.Call) error) er
 // errChanged says that a rollout was cleared and written anew between two readings.
 var errChanged = errors.New("the rollout was replaced while it was read; try again")
 
-// News is what a call adds to what was said before it: the items of its request behind its parent's answer, and its own answer.
+// longNews is how many elements of a request that is too long are news.
+const longNews = 32
+
+// News is what a call adds to what was said before it: the items of its request behind its parent's answer, and its own answer. Of a call
+// that is too long it is the beginning.
 func (r *Rollout) News(at int, c *derive.Call) (asked, answered []Item) {
 	dialect, _ := jsonx.Text(c.Dialect)
 	i := 0
 	elements(dialect, c.Request, func(e element) {
-		if i++; i > r.Calls[at].New {
+		if i++; i > r.Calls[at].New && (!r.Calls[at].Long || i <= longNews) {
 			asked = e.items(asked)
 		}
 	})
@@ -66,14 +70,15 @@ func (r *Rollout) News(at int, c *derive.Call) (asked, answered []Item) {
 
 // out collects what is written and keeps the first error.
 type out struct {
-	w   io.Writer
-	buf []byte
-	err error
+	w     io.Writer
+	rests *capture.Rests // of the line that buf has parts of
+	buf   []byte
+	err   error
 }
 
 func (o *out) flush() error {
 	if o.err == nil && len(o.buf) > 0 {
-		_, o.err = o.w.Write(o.buf)
+		o.err = o.rests.Write(o.w, o.buf)
 	}
 	o.buf = o.buf[:0]
 	return o.err

@@ -1,11 +1,13 @@
 package trajectory
 
 import (
+	"hash/maphash"
 	"io"
 	"maps"
 	"slices"
 	"strconv"
 
+	"rolltap/capture"
 	"rolltap/capture/derive"
 	"rolltap/internal/jsonx"
 )
@@ -23,6 +25,7 @@ const (
 	LeftBranch      = "other_branch"      // a turn of another line
 	LeftChanged     = "history_changed"   // a turn of this line, whose answer the later history does not hold as it was
 	LeftDamaged     = "damaged_line"      // a line that is no record
+	LeftLong        = "line_too_long"     // a turn with GapLong
 	LeftNoTurn      = "no_turn"           // the rollout has nothing to train on; no line is written
 	LeftUnanswered  = "history_answer"    // an answer in the history that is not one of the turns: kept as context, with weight 0
 	LeftCut         = "answer_cut"        // an answer that broke off and was gone on from: kept as context, with weight 0
@@ -43,11 +46,11 @@ func (r *Rollout) Chosen() []int {
 	best := -1
 	for i := range r.Calls {
 		c := &r.Calls[i]
-		if c.Role != RoleTurn {
+		if c.Role != RoleTurn || c.Long {
 			continue
 		}
 		run[i] = 1
-		if c.Parent >= 0 && c.Exact && !c.opens && r.Calls[c.Parent].Role == RoleTurn {
+		if c.Parent >= 0 && c.Exact && !c.opens && run[c.Parent] > 0 {
 			run[i] += run[c.Parent]
 		}
 		if best < 0 {
@@ -75,12 +78,13 @@ func (r *Rollout) Chosen() []int {
 }
 
 // WriteChat writes the chosen turns as one JSON line: messages and tools as Chat has them. Every answer that is not to be learned has
-// the member weight with the value 0. left is told what is not in the line and why; nothing is written when there is no turn. It needs memory for one
-// line of the store and for the conversation.
+// the member weight with the value 0. left is told what is not in the line and why; nothing is written when there is no turn. The line is written as
+// the file is read, in small memory: what was written before an error is no line.
 func (r *Rollout) WriteChat(w io.Writer, dir string, left func(Left)) (wrote bool, err error) {
 	chosen := r.Chosen()
 	reasons := map[string]int{}
 	tell := func(l Left) {
+		l.Detail = capture.Brief(l.Detail)
 		reasons[l.Reason]++
 		if left != nil {
 			left(l)
@@ -91,14 +95,51 @@ func (r *Rollout) WriteChat(w io.Writer, dir string, left func(Left)) (wrote boo
 		tell(Left{-1, LeftNoTurn, ""})
 		return false, nil
 	}
-	parts, learned := make([][]byte, len(chosen)), 0 // what each turn adds
-	var tools, last []byte
-	err = r.Again(dir, func(at int, c *derive.Call) error {
-		k := slices.Index(chosen, at)
-		if k < 0 {
+	learned := slices.ContainsFunc(chosen, func(at int) bool { return r.Calls[at].learned() })
+	if !learned {
+		w = io.Discard // what else is left out is told all the same
+	}
+	line := &out{w: w}
+	if err := r.writeMessages(line, dir, chosen, tell); err != nil {
+		return false, err
+	}
+	if !learned {
+		tell(Left{-1, LeftNoTurn, ""})
+		return false, nil
+	}
+	line.buf = append(line.buf, `,"rolltap":{"rollout_id":`...)
+	line.buf = jsonx.AppendString(line.buf, r.ID)
+	line.buf = append(line.buf, `,"model_call_ids":[`...)
+	for i, at := range chosen {
+		if i > 0 {
+			line.buf = append(line.buf, ',')
+		}
+		line.buf = jsonx.AppendString(line.buf, r.Calls[at].ID)
+	}
+	line.buf = append(line.buf, `],"left_out":{`...)
+	for i, reason := range slices.Sorted(maps.Keys(reasons)) {
+		if i > 0 {
+			line.buf = append(line.buf, ',')
+		}
+		line.buf = append(jsonx.AppendString(line.buf, reason), ':')
+		line.buf = strconv.AppendInt(line.buf, int64(reasons[reason]), 10)
+	}
+	line.buf = append(line.buf, "}}}\n"...)
+	err = line.flush()
+	return err == nil, err
+}
+
+// writeMessages writes what the chosen turns add, each for itself, and behind the last one the tools that it had.
+func (r *Rollout) writeMessages(line *out, dir string, chosen []int, tell func(Left)) error {
+	line.buf = append(line.buf, `{"messages":[`...)
+	var tools toolsSeen
+	m, k := messages{out: line}, 0
+	err := r.Again(dir, func(at int, c *derive.Call) error {
+		if k == len(chosen) || at != chosen[k] { // a turn stands behind those that it goes on from
 			return nil
 		}
-		m := messages{front: k == 0, tell: func(reason, detail string) { tell(Left{at, reason, detail}) }}
+		line.rests = c.Rests
+		m.front, m.tell = k == 0, func(reason, detail string) { tell(Left{at, reason, detail}) }
 		dialect, _ := jsonx.Text(c.Dialect)
 		i := 0
 		elements(dialect, c.Request, func(e element) {
@@ -107,60 +148,45 @@ func (r *Rollout) WriteChat(w io.Writer, dir string, left func(Left)) (wrote boo
 			}
 		})
 		m.flush()
-		if m.answer(r, chosen[k], dialect, c.Response) {
-			learned++
-		}
-		parts[k] = m.out
+		m.answer(r, at, dialect, c.Response)
 		own := jsonx.Get(c.Request, "tools")
-		if last != nil && string(own) != string(last) {
+		if tools.changed(c.Rests, own) {
 			tell(Left{at, LeftTools, ""})
 		}
-		last = append(last[:0], own...)
-		if last == nil {
-			last = []byte{}
+		if k++; k == len(chosen) {
+			line.buf = append(line.buf, ']')
+			if list := appendTools(nil, dialect, own, func(detail string) { tell(Left{at, LeftTool, detail}) }); list != nil {
+				line.buf = append(append(line.buf, `,"tools":`...), list...)
+			}
 		}
-		if k == len(chosen)-1 {
-			tools = appendTools(nil, dialect, own, func(detail string) { tell(Left{at, LeftTool, detail}) })
-		}
-		return nil
+		return line.flush()
 	})
-	if err != nil {
-		return false, err
+	if err == nil && k < len(chosen) {
+		err = errChanged
 	}
-	if learned == 0 {
-		tell(Left{-1, LeftNoTurn, ""})
-		return false, nil
-	}
-	line := append([]byte(nil), `{"messages":[`...)
-	for _, p := range parts {
-		if len(p) > 0 && line[len(line)-1] != '[' {
-			line = append(line, ',')
-		}
-		line = append(line, p...)
-	}
-	line = append(line, ']')
-	if tools != nil {
-		line = append(append(line, `,"tools":`...), tools...)
-	}
-	line = append(line, `,"rolltap":{"rollout_id":`...)
-	line = jsonx.AppendString(line, r.ID)
-	line = append(line, `,"model_call_ids":[`...)
-	for i, at := range chosen {
-		if i > 0 {
-			line = append(line, ',')
-		}
-		line = jsonx.AppendString(line, r.Calls[at].ID)
-	}
-	line = append(line, `],"left_out":{`...)
-	for i, reason := range slices.Sorted(maps.Keys(reasons)) {
-		if i > 0 {
-			line = append(line, ',')
-		}
-		line = append(jsonx.AppendString(line, reason), ':')
-		line = strconv.AppendInt(line, int64(reasons[reason]), 10)
-	}
-	_, err = w.Write(append(line, "}}}\n"...))
-	return err == nil, err
+	return err
+}
+
+// toolsSeen is what the tools of the turn before are known by.
+type toolsSeen struct {
+	h    maphash.Hash
+	last uint64
+	some bool // there was a turn
+}
+
+// changed reports whether the tools of a turn are others than those of the one before.
+func (s *toolsSeen) changed(rests *capture.Rests, tools []byte) bool {
+	s.h.Reset()
+	rests.Write(&s.h, tools) // an error ends the reading
+	sum := s.h.Sum64()
+	other := s.some && sum != s.last
+	s.last, s.some = sum, true
+	return other
+}
+
+// learned reports whether the answer of a turn is to be learned: it is whole, and a message of Chat has a place for it.
+func (c *Call) learned() bool {
+	return c.Outcome == "ok" && len(c.answers) > 0 && c.answers[min(c.taken, len(c.answers)-1)].inChat
 }
 
 // leftOut tells of every call that is not among the chosen.
@@ -192,6 +218,8 @@ func (r *Rollout) leftOut(chosen []int, tell func(Left)) {
 			if c.Outcome != "ok" {
 				l.Detail = c.Outcome
 			}
+		case c.Long:
+			l.Reason = LeftLong
 		case on[i]:
 			l.Reason = LeftChanged
 		case r.Threads[c.Thread].Sub:
@@ -206,12 +234,12 @@ func (r *Rollout) leftOut(chosen []int, tell func(Left)) {
 	}
 }
 
-// answer appends the answer of a turn, of several the one that a later history holds, and reports whether it is to be learned.
-func (m *messages) answer(r *Rollout, at int, dialect string, response []byte) bool {
+// answer appends the answer of a turn, of several the one that a later history holds.
+func (m *messages) answer(r *Rollout, at int, dialect string, response []byte) {
 	c := &r.Calls[at]
 	all := answers(dialect, response)
 	if len(all) == 0 {
-		return false
+		return
 	}
 	for range all[1:] {
 		m.tell(LeftAlternative, "")
@@ -219,8 +247,6 @@ func (m *messages) answer(r *Rollout, at int, dialect string, response []byte) b
 	said := all[min(c.taken, len(all)-1)]
 	if c.Outcome != "ok" {
 		m.tell(LeftCut, c.Outcome)
-		m.assistant(said, true)
-		return false
 	}
-	return m.assistant(said, false)
+	m.assistant(said, !c.learned())
 }

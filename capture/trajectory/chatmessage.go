@@ -1,14 +1,17 @@
 package trajectory
 
 import (
+	"slices"
 	"strings"
 
+	"rolltap/capture"
 	"rolltap/internal/jsonx"
 )
 
 // messages writes items as messages of Chat.
 type messages struct {
-	out  []byte
+	out  *out
+	some bool // there is one
 	tell func(reason, detail string)
 
 	role    string // of the run in progress
@@ -17,16 +20,17 @@ type messages struct {
 }
 
 func (m *messages) begin(role string) {
-	if len(m.out) > 0 {
-		m.out = append(m.out, ',')
+	if m.some {
+		m.out.buf = append(m.out.buf, ',')
 	}
-	m.out = append(m.out, `{"role":"`...)
-	m.out = append(append(m.out, role...), '"')
+	m.some = true
+	m.out.buf = append(m.out.buf, `{"role":"`...)
+	m.out.buf = append(append(m.out.buf, role...), '"')
 }
 
 func (m *messages) member(name, value string) {
-	m.out = append(append(append(m.out, `,"`...), name...), `":`...)
-	m.out = jsonx.AppendString(m.out, value)
+	m.out.buf = append(append(append(m.out.buf, `,"`...), name...), `":`...)
+	m.out.buf = capture.AppendText(m.out.buf, value)
 }
 
 // element takes what an element of a request says. Answers in it are context: those that stand in a row are one message, as are the
@@ -81,7 +85,7 @@ func (m *messages) run(role string, items []Item) {
 		m.begin(role)
 		m.member("tool_call_id", items[0].ID)
 		m.member("content", items[0].Text)
-		m.out = append(m.out, '}')
+		m.out.buf = append(m.out.buf, '}')
 	default:
 		m.content(role, items)
 	}
@@ -95,7 +99,7 @@ func (m *messages) content(role string, items []Item) {
 	part := func(text string) {
 		texts = append(texts, text)
 		parts = append(parts, `,{"type":"text","text":`...)
-		parts = append(jsonx.AppendString(parts, text), '}')
+		parts = append(capture.AppendText(parts, text), '}')
 	}
 	for _, it := range items {
 		switch {
@@ -120,11 +124,11 @@ func (m *messages) content(role string, items []Item) {
 	}
 	m.begin(role)
 	if images {
-		m.out = append(append(append(m.out, `,"content":[`...), parts[1:]...), "]}"...)
+		m.out.buf = append(append(append(m.out.buf, `,"content":[`...), parts[1:]...), "]}"...)
 		return
 	}
 	m.member("content", strings.Join(texts, "\n\n"))
-	m.out = append(m.out, '}')
+	m.out.buf = append(m.out.buf, '}')
 }
 
 // imageURL is the URL of an image of any dialect as a JSON string, nil when there is none.
@@ -150,12 +154,24 @@ func imageURL(block []byte) []byte {
 
 // ImageURL is the URL of an attached image, a data URL where its bytes are in the record; "" when it is none, or longer
 // than so many bytes.
-func (it Item) ImageURL(most int) string {
-	if len(it.Raw) > most {
+func (it Item) ImageURL(rests *capture.Rests, most int) string {
+	if capture.AtMost(it.Raw) > int64(most) {
 		return ""
 	}
-	s, _ := jsonx.Text(imageURL(it.Raw))
+	s, _ := capture.Text(imageURL(it.Raw))
+	s, _ = rests.Whole(s, most)
 	return s
+}
+
+// inChat reports whether a message of the assistant has a place for an item.
+func (it Item) inChat() bool {
+	switch it.Kind {
+	case Thought:
+		return !it.Hosted && !it.Hidden && it.Text != ""
+	case Said:
+		return !it.Hosted && (!it.Bad || it.Text != "")
+	}
+	return !it.Hosted && it.Kind == Called
 }
 
 // assistant appends an answer, unless nothing is left of it; context is not to be learned.
@@ -174,11 +190,11 @@ func (m *messages) assistant(items []Item, context bool) bool {
 			thoughts = append(thoughts, it.Text)
 		case it.Kind == Called:
 			calls = append(calls, `,{"id":`...)
-			calls = jsonx.AppendString(calls, it.ID)
+			calls = capture.AppendText(calls, it.ID)
 			calls = append(calls, `,"type":"function","function":{"name":`...)
-			calls = jsonx.AppendString(calls, it.Name)
+			calls = capture.AppendText(calls, it.Name)
 			calls = append(calls, `,"arguments":`...)
-			calls = append(jsonx.AppendString(calls, it.Text), "}}"...)
+			calls = append(capture.AppendText(calls, it.Text), "}}"...)
 		case it.Kind == Said && it.Bad:
 			refusal += it.Text
 		case it.Kind == Said:
@@ -189,7 +205,7 @@ func (m *messages) assistant(items []Item, context bool) bool {
 			m.tell(LeftUnknown, it.Text)
 		}
 	}
-	if texts == nil && thoughts == nil && calls == nil && refusal == "" {
+	if !slices.ContainsFunc(items, Item.inChat) {
 		return false
 	}
 	m.begin("assistant")
@@ -197,7 +213,7 @@ func (m *messages) assistant(items []Item, context bool) bool {
 		m.member("reasoning_content", strings.Join(thoughts, "\n"))
 	}
 	if texts == nil {
-		m.out = append(m.out, `,"content":null`...)
+		m.out.buf = append(m.out.buf, `,"content":null`...)
 	} else {
 		m.member("content", strings.Join(texts, ""))
 	}
@@ -205,12 +221,12 @@ func (m *messages) assistant(items []Item, context bool) bool {
 		m.member("refusal", refusal)
 	}
 	if calls != nil {
-		m.out = append(append(append(m.out, `,"tool_calls":[`...), calls[1:]...), ']')
+		m.out.buf = append(append(append(m.out.buf, `,"tool_calls":[`...), calls[1:]...), ']')
 	}
 	if context {
-		m.out = append(m.out, `,"weight":0`...)
+		m.out.buf = append(m.out.buf, `,"weight":0`...)
 	}
-	m.out = append(m.out, '}')
+	m.out.buf = append(m.out.buf, '}')
 	return true
 }
 
@@ -246,7 +262,7 @@ func appendTools(dst []byte, dialect string, tools []byte, left func(detail stri
 		}
 		dst = appendElement(dst)
 		dst = append(dst, `{"type":"function","function":{"name":`...)
-		dst = jsonx.AppendString(dst, text(f, "name"))
+		dst = capture.AppendText(dst, text(f, "name"))
 		if d := jsonx.Get(f, "description"); jsonx.KindOf(d) == jsonx.KindString {
 			dst = append(append(dst, `,"description":`...), d...)
 		}

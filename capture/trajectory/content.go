@@ -1,6 +1,9 @@
 package trajectory
 
-import "rolltap/internal/jsonx"
+import (
+	"rolltap/capture"
+	"rolltap/internal/jsonx"
+)
 
 // contents visits the contents of a request. Those of the model behind each other are one: SDKs keep the chunks of a stream so.
 func contents(list []byte, visit func(raw []byte)) {
@@ -46,7 +49,7 @@ func appendParts(dst, content []byte) []byte {
 // content reads a content of Gemini: {"role", "parts"}, or a text in its place. Role is whose it is where that is clear. Texts behind each other that
 // are of one kind are one item, as the model wrote them: SDKs keep the pieces of a stream apart.
 func content(items []Item, role string, raw []byte) []Item {
-	if s, ok := jsonx.Text(raw); ok {
+	if s, ok := capture.Text(raw); ok {
 		return append(items, Item{Role: role, Text: s})
 	}
 	if role == "" {
@@ -60,7 +63,7 @@ func content(items []Item, role string, raw []byte) []Item {
 	for it := jsonx.Array(jsonx.Get(raw, "parts")); it.Next(); {
 		p := it.Value()
 		call, result := either(p, "functionCall", "function_call"), either(p, "functionResponse", "function_response")
-		said, isText := jsonx.Text(jsonx.Get(p, "text"))
+		said, isText := capture.Text(jsonx.Get(p, "text"))
 		kind := Said
 		if role == "assistant" && jsonx.Truthy(jsonx.Get(p, "thought")) {
 			kind = Thought
@@ -106,7 +109,7 @@ func returned(result []byte) Item {
 		said, item.Bad = response, false
 	}
 	var ok bool
-	if item.Text, ok = jsonx.Text(said); !ok {
+	if item.Text, ok = capture.Text(said); !ok {
 		item.Text = string(said)
 	}
 	for it := jsonx.Array(jsonx.Get(result, "parts")); it.Next(); {
@@ -123,10 +126,10 @@ func other(items []Item, role string, p []byte) []Item {
 	inline, file := either(p, "inlineData", "inline_data"), either(p, "fileData", "file_data")
 	switch {
 	case !jsonx.IsNull(inline):
-		kind, _ := jsonx.Text(either(inline, "mimeType", "mime_type"))
-		return append(items, Item{Role: role, Kind: Attached, Text: kind + ", " + Size(int64(len(text(inline, "data")))*3/4), Raw: p})
+		kind, _ := capture.Text(either(inline, "mimeType", "mime_type"))
+		return append(items, Item{Role: role, Kind: Attached, Text: kind + ", " + Size(capture.AtMost(text(inline, "data"))*3/4), Raw: p})
 	case !jsonx.IsNull(file):
-		uri, _ := jsonx.Text(either(file, "fileUri", "file_uri"))
+		uri, _ := capture.Text(either(file, "fileUri", "file_uri"))
 		return append(items, Item{Role: role, Kind: Attached, Text: "file " + uri, Raw: p})
 	}
 	for it := jsonx.Object(p); it.Next(); {

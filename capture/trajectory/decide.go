@@ -24,6 +24,9 @@ func (b *builder) finish(found derive.Found) *Rollout {
 		if c.unread {
 			b.gap(i, GapUnreadable, "")
 		}
+		if c.Long {
+			b.gap(i, GapLong, "the lists in it are too long")
+		}
 		if c.Role != RoleTurn {
 			continue
 		}

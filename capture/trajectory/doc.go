@@ -8,7 +8,10 @@
 //   - Read goes through a rollout once and makes a Rollout of it: a Call for each record with its role, its parent and its thread,
 //     branches, tool calls with their results, and gaps. It keeps fingerprints of what is new in a call and no text beyond the names
 //     and ids of tools, so its memory grows with a conversation and not with its square.
-//   - AppendJSON and the writers of the exports read the file a second time for what was said.
+//   - WriteJSON and the writers of the exports read the file a second time for what was said.
+//
+// Long lines are read as outlines with rests (capture.Lines.Refer): texts are hashed and written from the file, never held. Of what is too much
+// even so nothing is compared and nothing exported: GapLong.
 //
 // Answers are found in a history by the ids of their tool calls, else by what they say, white space and the spelling of arguments
 // aside, and never by bytes: clients write both anew. Reasoning is not compared; most clients send none back.

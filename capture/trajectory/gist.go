@@ -1,17 +1,17 @@
 package trajectory
 
 import (
-	"bytes"
 	"hash/maphash"
 	"strings"
 	"unicode"
 
-	"rolltap/internal/jsonx"
+	"rolltap/capture"
 )
 
 // gist is what an element of a request, or an answer, is recognised by.
 type gist struct {
 	spoken  bool     // the model said it
+	inChat  bool     // a message of Chat has a place for some of it
 	hashes  []uint64 // of what it says, reasoning left out, in its order
 	ids     []uint64 // of the tool calls in it
 	calls   []uint64 // the same calls by name and arguments
@@ -31,6 +31,7 @@ type gister struct {
 	seed  maphash.Seed
 	known map[uint64]*gist // of elements, by their bytes
 	items []Item
+	rests *capture.Rests // of the line in progress
 }
 
 func newGister() *gister { return &gister{seed: maphash.MakeSeed(), known: map[uint64]*gist{}} }
@@ -41,7 +42,7 @@ func (p *gister) element(e element) *gist {
 	h.SetSeed(p.seed)
 	h.WriteString(e.dialect)
 	h.WriteString(e.role)
-	h.Write(e.raw)
+	p.rests.Write(&h, e.raw)
 	key := h.Sum64()
 	if f := p.known[key]; f != nil {
 		return f
@@ -58,6 +59,7 @@ func (p *gister) gist(items []Item) gist {
 	all.SetSeed(p.seed)
 	spoken, others := 0, 0
 	for _, it := range items {
+		f.inChat = f.inChat || it.inChat()
 		if said(it) {
 			spoken++
 		} else {
@@ -79,11 +81,9 @@ func (p *gister) gist(items []Item) gist {
 				f.results = append(f.results, result{id, it.Bad})
 			}
 		case Said:
-			if t := strings.TrimSpace(it.Text); t != "" {
+			d := dense{h: &all}
+			if p.rests.WriteText(&d, it.Text); d.some {
 				f.texts = append(f.texts, h)
-				for w := range strings.FieldsSeq(t) {
-					all.WriteString(w)
-				}
 			}
 		}
 	}
@@ -102,58 +102,44 @@ func said(it Item) bool {
 	return it.Role == "assistant"
 }
 
-// item is what an item is compared by: role and text without white space at its ends, arguments without any between their tokens.
+// item is what an item is compared by: role and text without white space at its ends, arguments without any between their tokens
+// and with texts spelled in one way.
 func (p *gister) item(it Item) uint64 {
-	s, name := strings.TrimSpace(it.Text), it.Name
-	switch it.Kind {
-	case Called:
-		if raw := []byte(s); jsonx.Valid(raw) {
-			s = string(canonical(raw))
-		}
-	case Returned:
-		name = "" // Chat names the tool in some harnesses and some turns only
-	case Attached:
-		return mix(maphash.Bytes(p.seed, it.Raw), uint64(Attached))
+	var h maphash.Hash
+	h.SetSeed(p.seed)
+	if it.Kind == Attached {
+		p.rests.Write(&h, it.Raw)
+		return mix(h.Sum64(), uint64(Attached))
 	}
-	return maphash.Comparable(p.seed, struct {
-		k             Kind
-		role, name, s string
-	}{it.Kind, it.Role, name, s})
+	h.WriteByte(byte(it.Kind))
+	h.WriteString(it.Role)
+	h.WriteByte(0)
+	if it.Kind != Returned { // Chat names the tool in some harnesses and some turns only
+		p.rests.WriteText(&h, it.Name)
+	}
+	h.WriteByte(0)
+	if it.Kind == Called {
+		var check checked
+		if p.rests.WriteText(&check, it.Text) == nil && check.whole() {
+			p.rests.WriteText(&respelled{to: &h}, it.Text)
+			return h.Sum64()
+		}
+	}
+	return p.trimmed(h, it.Text)
 }
 
-// canonical is JSON without white space and with texts spelled in one way.
-func canonical(raw []byte) []byte {
-	tight := jsonx.AppendCompact(nil, raw)
-	if bytes.IndexByte(tight, '\\') < 0 {
-		return tight
-	}
-	return respell(nil, tight)
-}
-
-func respell(dst, v []byte) []byte {
-	switch jsonx.KindOf(v) {
-	case jsonx.KindString:
-		in, _ := jsonx.Interior(v)
-		return append(jsonx.AppendEscaped(append(dst, '"'), jsonx.Unquoted(in)), '"')
-	case jsonx.KindArray:
-		dst = append(dst, '[')
-		for it := jsonx.Array(v); it.Next(); {
-			dst = append(respell(dst, it.Value()), ',')
-		}
-		return append(dst, ']')
-	case jsonx.KindObject:
-		dst = append(dst, '{')
-		for it := jsonx.Object(v); it.Next(); {
-			dst = append(append(append(dst, '"'), it.Key()...), `":`...)
-			dst = append(respell(dst, it.Value()), ',')
-		}
-		return append(dst, '}')
-	}
-	return append(dst, v...)
+// trimmed goes on with a text without the white space at its ends.
+func (p *gister) trimmed(h maphash.Hash, text string) uint64 {
+	t := trimmed{h: &h, sum: h.Sum64()}
+	p.rests.WriteText(&t, text)
+	return t.sum
 }
 
 // id is what a call id is compared by: OpenClaw leaves out what is no letter and no digit.
 func (p *gister) id(s string) uint64 {
+	if whole, short := p.rests.Whole(s, capture.OutlineFrom); short {
+		s = whole
+	}
 	if s = strings.Map(plain, s); s == "" {
 		return 0
 	}
@@ -226,7 +212,11 @@ func contains(list []uint64, h uint64) bool {
 }
 
 // text is what a whole text is compared by.
-func (p *gister) text(s string) uint64 { return maphash.String(p.seed, strings.TrimSpace(s)) }
+func (p *gister) text(s string) uint64 {
+	var h maphash.Hash
+	h.SetSeed(p.seed)
+	return p.trimmed(h, s)
+}
 
 // joinedWith is a copy of f with what stands behind it in the same turn.
 func (f gist) joinedWith(o *gist) gist {

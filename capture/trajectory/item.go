@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"rolltap/capture"
 	"rolltap/internal/jsonx"
 )
 
@@ -21,7 +22,8 @@ const (
 	Strange              // anything this reader has no word for: Text is its type
 )
 
-// Item is one thing in a conversation, whichever dialect it was said in. Its strings are as sent, not inert.
+// Item is one thing in a conversation, whichever dialect it was said in. Its strings are as sent, not inert. Of a long line they may have
+// rests (capture.Rests), where a request or an answer has none that is short.
 type Item struct {
 	Role string // system, user, assistant, tool
 	Kind Kind
@@ -126,7 +128,7 @@ func ErrorText(response []byte) string {
 		}
 		return ""
 	}
-	if s, ok := jsonx.Text(e); ok {
+	if s, ok := capture.Text(e); ok {
 		return s
 	}
 	for _, key := range []string{"message", "type", "code"} {
@@ -182,7 +184,7 @@ func blocks(items []Item, role string, content []byte) []Item {
 	if role == "developer" {
 		role = "system"
 	}
-	if s, ok := jsonx.Text(content); ok {
+	if s, ok := capture.Text(content); ok {
 		if s != "" {
 			items = append(items, Item{Role: role, Text: s})
 		}
@@ -210,7 +212,7 @@ func blocks(items []Item, role string, content []byte) []Item {
 		case "image", "document", "image_url", "input_image", "file", "input_file", "input_audio", "audio", "video_url":
 			items = append(items, Item{Role: role, Kind: Attached, Text: attachment(t, b), Raw: b})
 		default:
-			if s, ok := jsonx.Text(b); ok { // a list of bare strings
+			if s, ok := capture.Text(b); ok { // a list of bare strings
 				items = append(items, Item{Role: role, Text: s})
 				continue
 			}
@@ -296,14 +298,14 @@ func attachment(t string, b []byte) string {
 				comma = len(data)
 			}
 			media := string(jsonx.Unquoted(data[:min(comma, mediaLen)]))
-			return t + " " + strings.TrimSuffix(media, ";base64") + ", " + Size(int64(len(data)-comma)*3/4)
+			return t + " " + strings.TrimSuffix(media, ";base64") + ", " + Size((capture.AtMost(data)-int64(comma))*3/4)
 		}
-		return t + " " + string(jsonx.Unquoted(in[:min(len(in), urlLen)]))
+		return t + " " + capture.Brief(string(jsonx.Unquoted(in[:min(len(in), urlLen)])))
 	}
 	source := jsonx.Get(b, "source")
 	if media := text(source, "media_type"); media != "" {
 		data, _ := jsonx.Interior(jsonx.Get(source, "data"))
-		return t + " " + media + ", " + Size(int64(len(data))*3/4)
+		return t + " " + media + ", " + Size(capture.AtMost(data)*3/4)
 	}
 	return t
 }
@@ -323,7 +325,7 @@ func typeOf(t string) string {
 
 // text is a string member, "" when it is absent or no string.
 func text(obj []byte, key string) string {
-	s, _ := jsonx.Text(jsonx.Get(obj, key))
+	s, _ := capture.Text(jsonx.Get(obj, key))
 	return s
 }
 

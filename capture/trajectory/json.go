@@ -5,13 +5,14 @@ import (
 	"strconv"
 	"strings"
 
+	"rolltap/capture"
 	"rolltap/capture/derive"
 	"rolltap/internal/jsonx"
 )
 
 // WriteJSON writes the trajectory as one object: the members of ng_trajectory (schema 1.0) as far as a proxy knows them, and under
 // rolltap the roles of all calls, branches and the like. Requests and answers of calls are in it with payloads only; what is new in
-// each turn always is. It reads the file up to three times and needs memory for one line.
+// each turn always is, but of those with GapLong. It reads the file up to three times, in small memory.
 func (r *Rollout) WriteJSON(w io.Writer, dir string, payloads bool) error {
 	o := &out{w: w}
 	o.buf = append(o.buf, `{"schema_version":"1.0","task_id":null,"rollout_id":`...)
@@ -25,8 +26,9 @@ func (r *Rollout) WriteJSON(w io.Writer, dir string, payloads bool) error {
 	o.buf = append(o.buf, `],"model_calls":[`...)
 	n := 0
 	err := r.Again(dir, func(at int, c *derive.Call) error {
+		o.rests = c.Rests
 		o.comma(&n)
-		r.appendCall(o, at, c, payloads)
+		r.appendCall(o, at, c, payloads && !r.Calls[at].Long)
 		return o.flush()
 	})
 	if err != nil {
@@ -69,7 +71,7 @@ func (o *out) member(name, value string) {
 		o.buf = append(o.buf, "null"...)
 		return
 	}
-	o.buf = jsonx.AppendString(o.buf, value)
+	o.buf = capture.AppendText(o.buf, value)
 }
 
 func (o *out) name(name string) {
@@ -206,6 +208,7 @@ func (r *Rollout) writeTurns(o *out, dir string) error {
 		if p.Role != RoleTurn {
 			return nil
 		}
+		o.rests = c.Rests
 		o.comma(&n)
 		no[p.Thread]++
 		o.buf = append(o.buf, '{')
@@ -215,8 +218,15 @@ func (r *Rollout) writeTurns(o *out, dir string) error {
 		o.int("turn_no", no[p.Thread])
 		o.time("timestamp", p.Started)
 		dialect, _ := jsonx.Text(c.Dialect)
+		if p.Long {
+			c.Request, c.Response = nil, nil
+		}
 		o.name("question")
-		o.buf = append(o.buf, '[')
+		if p.Long {
+			o.buf = append(o.buf, "null"...)
+		} else {
+			o.buf = append(o.buf, '[')
+		}
 		i, m := 0, 0
 		elements(dialect, c.Request, func(e element) {
 			if i++; i <= p.New {
@@ -234,7 +244,9 @@ func (r *Rollout) writeTurns(o *out, dir string) error {
 			o.raw("content", e.raw)
 			o.buf = append(o.buf, '}')
 		})
-		o.buf = append(o.buf, ']')
+		if !p.Long {
+			o.buf = append(o.buf, ']')
+		}
 		o.raw("answer", answerOf(dialect, c.Response))
 		var thoughts []string
 		for _, it := range ResponseItems(dialect, c.Response) {

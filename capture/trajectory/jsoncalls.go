@@ -1,8 +1,8 @@
 package trajectory
 
 import (
+	"rolltap/capture"
 	"rolltap/capture/derive"
-	"rolltap/internal/jsonx"
 )
 
 // appendCall appends an element of model_calls.
@@ -126,7 +126,7 @@ func (r *Rollout) writeTools(o *out, dir string) error {
 		o.member("status", status)
 		o.name("output")
 		if found {
-			o.buf = jsonx.AppendString(o.buf, output)
+			o.buf = capture.AppendText(o.buf, output)
 		} else {
 			o.buf = append(o.buf, "null"...)
 		}
@@ -149,12 +149,13 @@ func (r *Rollout) writeTools(o *out, dir string) error {
 		if wanted[at] == nil {
 			return nil
 		}
+		o.rests = c.Rests
 		asked, _ := r.News(at, c)
 		for _, ref := range wanted[at] {
 			t := &r.Calls[ref.call].Tools[ref.tool]
 			output, found := "", false
 			for _, it := range asked {
-				if it.Kind == Returned && sameID(it.ID, t.ID) {
+				if it.Kind == Returned && sameID(capture.Brief(it.ID), t.ID) {
 					output, found = it.Text, true
 				}
 			}

@@ -15,7 +15,7 @@ import (
 // be nil. The Rollout keeps it.
 func Read(dir, id string, progress func(bytes int64) error) (*Rollout, error) {
 	b := newBuilder(id)
-	found, err := derive.Source{Dir: dir, Rollout: id}.Each(func(c *derive.Call, l capture.Line) error {
+	found, err := derive.Source{Dir: dir, Rollout: id, Outline: capture.OutlineFrom, Refer: true}.Each(func(c *derive.Call, l capture.Line) error {
 		if c != nil {
 			b.add(c)
 		}
@@ -68,6 +68,7 @@ const (
 	reportMin  = 24        // the shortest text that is
 	reportMax  = 256 << 10 // and the longest
 	promptMin  = 16        // the shortest argument that an agent is known by
+	elementMax = 1 << 15   // elements of a request that is compared
 	turnsTried = 32        // how far back a history is searched for an answer that was recorded
 )
 
@@ -86,11 +87,12 @@ func (b *builder) add(c *derive.Call) {
 		Started: seconds(c.Started), Completed: seconds(c.Completed), Thread: b.thread(c), unread: c.Request == nil,
 	}
 	at := len(b.r.Calls)
+	b.gist.rests = c.Rests
 	b.r.Threads[n.Thread].Calls++
 	dialect, _ := jsonx.Text(c.Dialect)
-	b.read(&n, dialect, c.Request)
+	b.read(&n, dialect, c)
 	b.place(&n, at)
-	if !n.Side.Aside() {
+	if !n.Side.Aside() && !n.Long {
 		b.see(&n, at)
 		if first, ok := b.asked[request{n.Thread, n.full}]; ok {
 			n.Same = first
@@ -131,9 +133,19 @@ func (b *builder) thread(c *derive.Call) int {
 }
 
 // read finds the turns in the history of a request.
-func (b *builder) read(n *Call, dialect string, body []byte) {
+func (b *builder) read(n *Call, dialect string, c *derive.Call) {
 	b.turns, b.elements = b.turns[:0], b.elements[:0]
-	elements(dialect, body, func(e element) { b.elements = append(b.elements, e) })
+	if n.Long = c.Lossy; !n.Long {
+		elements(dialect, c.Request, func(e element) {
+			if n.Long = len(b.elements) == elementMax; !n.Long {
+				b.elements = append(b.elements, e)
+			}
+		})
+	}
+	if n.Long {
+		b.elements = b.elements[:0]
+		return
+	}
 	var all uint64
 	open := false
 	for i, e := range b.elements {
@@ -179,7 +191,7 @@ func (b *builder) place(n *Call, at int) {
 			p.taken = max(0, slices.IndexFunc(p.answers, func(g gist) bool { return g.in(&t.gist) == how }))
 		}
 		n.Parent, n.New = best, t.end
-		n.Exact = how == matchSame && t.before == p.full && i == len(b.turns)-1
+		n.Exact = how == matchSame && t.before == p.full && i == len(b.turns)-1 && !p.Long
 		n.opens = n.History < p.History+1
 		p.children++
 		p.text = ""
@@ -201,7 +213,7 @@ func (b *builder) gaps(n *Call, at, i int, t *turn, ties int, how match) {
 	case how == matchID:
 		b.gap(at, GapAnswerChanged, "")
 	}
-	if t.before != p.full && !n.opens {
+	if t.before != p.full && !n.opens && !p.Long {
 		b.gap(at, GapHistoryChanged, "")
 	}
 	if ties > 0 {
@@ -239,7 +251,7 @@ func (b *builder) rate(n *Call, t *turn, i, p int) (score int, how match) {
 	if how == matchNone {
 		return 0, how
 	}
-	same := t.before == c.full
+	same := t.before == c.full && !c.Long
 	if !same && !byID && (c.Thread != n.Thread || c.History != i) {
 		return 0, matchNone // the same few words somewhere else
 	}
@@ -285,7 +297,7 @@ func (b *builder) answer(at int, dialect string, c *derive.Call) {
 		}
 	}
 	n.taken = max(0, slices.IndexFunc(n.answers, func(g gist) bool { return !g.empty() })) // until a history tells
-	if only && len(text) <= reportMax && !n.Side.Aside() {
+	if text, short := c.Rests.Whole(text, reportMax); only && short && !n.Side.Aside() {
 		if n.text = squeeze(summaryOf(text)); len(n.text) >= reportMin {
 			if b.leaves = append(b.leaves, at); len(b.leaves) > leavesKept {
 				b.leaves = b.leaves[1:]
@@ -312,12 +324,13 @@ func answers(dialect string, response []byte) [][]Item {
 func (b *builder) tool(at int, it Item) {
 	n := &b.r.Calls[at]
 	ref := toolRef{at, len(n.Tools)}
-	n.Tools = append(n.Tools, Tool{ID: it.ID, Name: it.Name, Result: -1, Spawned: -1, id: b.gist.id(it.ID)})
+	n.Tools = append(n.Tools, Tool{ID: capture.Brief(it.ID), Name: capture.Brief(it.Name), Result: -1, Spawned: -1, id: b.gist.id(it.ID)})
 	if id := n.Tools[ref.tool].id; id != 0 {
 		b.tools[id] = append(b.tools[id], ref)
 	}
-	raw := []byte(it.Text)
-	if !jsonx.Valid(raw) {
+	text, short := b.gist.rests.Whole(it.Text, capture.OutlineFrom)
+	raw := []byte(text)
+	if !short || !jsonx.Valid(raw) {
 		return
 	}
 	for m := jsonx.Object(raw); m.Next(); {

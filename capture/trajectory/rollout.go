@@ -31,6 +31,7 @@ const (
 	GapResult            = "tool_result_missing"            // no later request brings the result of a tool call
 	GapTiming            = "tool_timing_unavailable"        // a record lacks its times
 	GapUnreadable        = "request_unreadable"             // a request that is no JSON object, or that was cut
+	GapLong              = "line_too_long"                  // the lists of a line are too long to be held and compared; see Call.Long
 )
 
 // Gap is something about a call that cannot be known.
@@ -57,6 +58,7 @@ type Call struct {
 	Completed float64
 	Tools     []Tool // that the answer calls
 	Same      int    // the call that counts where the same was asked several times; -1: none
+	Long      bool   // what it was asked is not compared with anything, and what it says is not exported: GapLong
 
 	full     uint64 // of all that the request says
 	answers  []gist

@@ -85,7 +85,11 @@ func (b *builder) summary(n *Call, at int, text string) {
 
 // find offers the answers that nobody went on from and that a text holds, until one is taken.
 func (b *builder) find(text string, take func(*Call, int) bool) {
-	if len(b.leaves) == 0 || len(text) < reportMin || len(text) > 4*reportMax {
+	if len(b.leaves) == 0 || len(text) < reportMin {
+		return
+	}
+	text, short := b.gist.rests.Whole(text, 4*reportMax)
+	if !short {
 		return
 	}
 	text = squeeze(text)

@@ -60,7 +60,7 @@ var arrows = map[string]arrow{
 	"capture/derive": {[]string{"capture", jsonx}, nil},
 
 	"capture/trajectory": {[]string{"capture", "capture/derive", jsonx}, nil},
-	"capture/page":       {[]string{"capture/derive", "capture/trajectory", jsonx}, nil},
+	"capture/page":       {[]string{"capture", "capture/derive", "capture/trajectory", jsonx}, nil},
 
 	"metrics": {nil, []string{prometheus}},
 

@@ -1,0 +1,145 @@
+package trajectory
+
+import (
+	"bytes"
+	"hash/maphash"
+	"io"
+	"strings"
+	"unicode"
+
+	"rolltap/internal/jsonx"
+)
+
+// The writers of this file hash texts that come in pieces, each of whole characters. What they make of a text does not depend on the pieces.
+
+// trimmed hashes a text without the white space at its ends.
+type trimmed struct {
+	h     *maphash.Hash
+	sum   uint64 // up to the last byte that is no white space
+	begun bool
+}
+
+func (t *trimmed) Write(p []byte) (int, error) {
+	n := len(p)
+	if !t.begun {
+		p = bytes.TrimLeftFunc(p, unicode.IsSpace)
+		t.begun = len(p) > 0
+	}
+	if end := len(bytes.TrimRightFunc(p, unicode.IsSpace)); end > 0 {
+		t.h.Write(p[:end])
+		t.sum = t.h.Sum64()
+		p = p[end:]
+	}
+	t.h.Write(p) // counts when something stands behind it
+	return n, nil
+}
+
+func (t *trimmed) WriteString(s string) (int, error) {
+	n := len(s)
+	if !t.begun {
+		s = strings.TrimLeftFunc(s, unicode.IsSpace)
+		t.begun = len(s) > 0
+	}
+	if end := len(strings.TrimRightFunc(s, unicode.IsSpace)); end > 0 {
+		t.h.WriteString(s[:end])
+		t.sum = t.h.Sum64()
+		s = s[end:]
+	}
+	t.h.WriteString(s)
+	return n, nil
+}
+
+// dense hashes what is no white space.
+type dense struct {
+	h    *maphash.Hash
+	some bool // there was some
+}
+
+func (d *dense) Write(p []byte) (int, error) {
+	for w := range bytes.FieldsSeq(p) {
+		d.h.Write(w)
+		d.some = true
+	}
+	return len(p), nil
+}
+
+func (d *dense) WriteString(s string) (int, error) {
+	for w := range strings.FieldsSeq(s) {
+		d.h.WriteString(w)
+		d.some = true
+	}
+	return len(s), nil
+}
+
+// checked looks whether a text is JSON.
+type checked struct{ jsonx.Compactor }
+
+func (c *checked) Write(p []byte) (int, error) { return len(p), c.Check(p) }
+
+func (c *checked) whole() bool {
+	_, err := c.Finish()
+	return err == nil
+}
+
+// respelled writes JSON on without white space between its tokens and with texts spelled in one way.
+type respelled struct {
+	to   io.Writer
+	in   bool   // inside a text
+	held []byte // the beginning of an escape
+	out  []byte
+}
+
+func (r *respelled) Write(p []byte) (int, error) {
+	n := len(p)
+	if len(r.held) > 0 {
+		p = append(r.held, p...)
+		r.held = nil
+	}
+	r.out = r.out[:0]
+	for len(p) > 0 {
+		if !r.in {
+			b := p[0]
+			if p = p[1:]; b != ' ' && b != '\t' && b != '\n' && b != '\r' {
+				r.out = append(r.out, b)
+				r.in = b == '"'
+			}
+			continue
+		}
+		end := textEnd(p)
+		if end == 0 && p[0] != '"' {
+			r.held = append([]byte(nil), p...)
+			break
+		}
+		r.out = jsonx.AppendEscaped(r.out, jsonx.Unquoted(p[:end]))
+		if p = p[end:]; len(p) > 0 && p[0] == '"' {
+			r.out, r.in, p = append(r.out, '"'), false, p[1:]
+		}
+	}
+	_, err := r.to.Write(r.out)
+	return n, err
+}
+
+// textEnd is where the inside of a JSON string ends in p: at its quote, else in front of an escape that goes on behind p, else with p.
+func textEnd(p []byte) int {
+	for i := 0; ; {
+		n := bytes.IndexAny(p[i:], "\"\\")
+		if n < 0 {
+			return len(p)
+		}
+		if i += n; p[i] == '"' {
+			return i
+		}
+		n = 2
+		if i+1 < len(p) && p[i+1] == 'u' {
+			n = 6
+		}
+		if i+n > len(p) {
+			return i
+		}
+		half := n == 6 && p[i+2]|0x20 == 'd' && bytes.IndexByte([]byte("89abAB"), p[i+3]) >= 0 // of a character, whose other half may follow
+		if rest := p[i+n:]; half && len(rest) < 6 && bytes.HasPrefix([]byte(`\u`), rest[:min(2, len(rest))]) {
+			return i
+		}
+		i += n
+	}
+}

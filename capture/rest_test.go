@@ -144,10 +144,9 @@ func TestRestsForged(t *testing.T) {
 func FuzzRest(f *testing.F) {
 	f.Add(`a\ud83d\ude00\\u00e9`, uint8(3))
 	f.Add(`世🙂\ud83dx\n`, uint8(0))
+	f.Add(strings.Repeat(`"`, 100), uint8(0))
 	f.Fuzz(func(t *testing.T, in string, size uint8) {
-		if !utf8.ValidString(in) || !jsonx.Valid([]byte(`"`+in+`"`)) {
-			return
-		}
+		known := utf8.ValidString(in) && jsonx.Valid([]byte(`"`+in+`"`)) // else it need only end
 		for _, kind := range []byte{restRaw, restDecoded, restEscaped} {
 			want := in
 			switch kind {
@@ -158,7 +157,7 @@ func FuzzRest(f *testing.F) {
 			}
 			r := Rests{f: strings.NewReader(in), buf: make([]byte, 16+int(size))}
 			var b strings.Builder
-			if err := r.WriteText(&b, string(appendRest(nil, textRest{kind, 0, int64(len(in))}))); err != nil || b.String() != want {
+			if err := r.WriteText(&b, string(appendRest(nil, textRest{kind, 0, int64(len(in))}))); err != nil || known && b.String() != want {
 				t.Fatalf("%c: %q became %q, want %q, %v", kind, in, b.String(), want, err)
 			}
 		}

@@ -129,7 +129,9 @@ func (r *Rests) rest(w io.Writer, k textRest) error {
 		p := r.buf[:held+n]
 		whole := len(p)
 		if at < end {
-			whole = boundary(p, k.kind == restDecoded)
+			if whole = boundary(p, k.kind == restDecoded); whole == 0 {
+				whole = len(p) // these are not the bytes that were there; somebody writes without the lock
+			}
 		}
 		piece := p[:whole]
 		switch k.kind {
@@ -152,20 +154,10 @@ func (r *Rests) rest(w io.Writer, k textRest) error {
 
 // boundary is how much of p, which goes on, ends with a whole character, and where escapes are decoded with a whole one of them.
 func boundary(p []byte, escapes bool) int {
-	for i := 0; escapes; {
-		n := bytes.IndexByte(p[i:], '\\')
-		if n < 0 {
-			break
+	if escapes {
+		if end := jsonx.TextEnd(p); end < len(p) {
+			return end
 		}
-		i += n
-		n = 2
-		if i+1 < len(p) && p[i+1] == 'u' {
-			n = 6
-		}
-		if i+n > len(p) || n == 6 && highSurrogate(p[i:i+6]) && i+12 > len(p) {
-			return i
-		}
-		i += n
 	}
 	end := len(p)
 	for k := 1; k < utf8.UTFMax && k <= len(p); k++ {

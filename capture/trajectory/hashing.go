@@ -105,7 +105,7 @@ func (r *respelled) Write(p []byte) (int, error) {
 			}
 			continue
 		}
-		end := textEnd(p)
+		end := jsonx.TextEnd(p)
 		if end == 0 && p[0] != '"' {
 			r.held = append([]byte(nil), p...)
 			break
@@ -117,29 +117,4 @@ func (r *respelled) Write(p []byte) (int, error) {
 	}
 	_, err := r.to.Write(r.out)
 	return n, err
-}
-
-// textEnd is where the inside of a JSON string ends in p: at its quote, else in front of an escape that goes on behind p, else with p.
-func textEnd(p []byte) int {
-	for i := 0; ; {
-		n := bytes.IndexAny(p[i:], "\"\\")
-		if n < 0 {
-			return len(p)
-		}
-		if i += n; p[i] == '"' {
-			return i
-		}
-		n = 2
-		if i+1 < len(p) && p[i+1] == 'u' {
-			n = 6
-		}
-		if i+n > len(p) {
-			return i
-		}
-		half := n == 6 && p[i+2]|0x20 == 'd' && bytes.IndexByte([]byte("89abAB"), p[i+3]) >= 0 // of a character, whose other half may follow
-		if rest := p[i+n:]; half && len(rest) < 6 && bytes.HasPrefix([]byte(`\u`), rest[:min(2, len(rest))]) {
-			return i
-		}
-		i += n
-	}
 }

@@ -349,3 +349,16 @@ func TestUnquoted(t *testing.T) {
 		}
 	}
 }
+
+// TestTextEnd: what is cut there stands for the same as the whole.
+func TestTextEnd(t *testing.T) {
+	for in, want := range map[string]int{
+		``: 0, `abc`: 3, `a"b`: 1, `a\"b"`: 4, `a\`: 1, `a\n`: 3, `a\u00e`: 1, `\u00e9`: 6, `\u00e9\`: 6,
+		`\ud83d`: 0, `\ud83d\`: 0, `\ud83d\ude0`: 0, `\ud83d\ude00`: 12, `\ud83d\n`: 8, `\ud83dx`: 7, `\ud83d"`: 6,
+		`\ud83d\ud83d\ude`: 6, `\ude00`: 6, `\\ud83d`: 7, `\\`: 2,
+	} {
+		if got := TextEnd([]byte(in)); got != want {
+			t.Errorf("%s ends at %d, want %d", in, got, want)
+		}
+	}
+}

@@ -137,6 +137,32 @@ func Unquoted(interior []byte) []byte {
 	return AppendUnquoted(nil, interior)
 }
 
+// TextEnd is where the inside of a JSON string ends in p, which may be a piece of it: at its quote, else in front of an escape of which
+// something may stand behind p, the other half of a character included, else with p.
+func TextEnd(p []byte) int {
+	for i := 0; ; {
+		n := bytes.IndexAny(p[i:], "\"\\")
+		if n < 0 {
+			return len(p)
+		}
+		if i += n; p[i] == '"' {
+			return i
+		}
+		n = 2
+		if i+1 < len(p) && p[i+1] == 'u' {
+			n = 6
+		}
+		if i+n > len(p) {
+			return i
+		}
+		half := n == 6 && unit(p[i:])&^0x3ff == 0xd800
+		if rest := p[i+n:]; half && len(rest) < 6 && bytes.HasPrefix([]byte(`\u`), rest[:min(2, len(rest))]) {
+			return i
+		}
+		i += n
+	}
+}
+
 // equalUnquoted reports whether interior stands for s.
 func equalUnquoted(interior []byte, s string) bool {
 	// Escapes only get shorter. Most names differ in their first byte, or have none.

@@ -25,6 +25,7 @@ type call struct {
 	losses, truncated  []string
 	request, response  []byte
 	rawRequest, rawRes []byte // raw JSON strings, nil when absent
+	outlined           int64  // the length of a line that was read as an outline; 0: it is whole
 }
 
 // callReader reads records as stats and exports do, so that a call is the same wherever it is shown.

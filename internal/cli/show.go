@@ -171,6 +171,9 @@ func (p *people) line(_ *capture.Lines, l capture.Line) error {
 		return p.t.damaged(l.Index+1, l.Number, err)
 	}
 	p.total.add(c)
+	if l.Cut {
+		c.outlined = l.Size()
+	}
 	return p.t.call(l.Index+1, c)
 }
 

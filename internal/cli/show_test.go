@@ -249,6 +249,16 @@ func TestShowFollowList(t *testing.T) {
 	}
 }
 
+// TestShowLong: what a transcript says of a line that was read as an outline is not taken for all that there is.
+func TestShowLong(t *testing.T) {
+	dir := t.TempDir()
+	add(t, dataFile(dir, "r"), `{"model_call_id":"a","dialect":"chat","request":{"messages":[{"role":"user","content":"`+strings.Repeat("x", 5<<20)+`"}]},"response":null}`+"\n"+
+		`{"model_call_id":"b","dialect":"chat","request":{"messages":[{"role":"user","content":"y"}]},"response":null}`+"\n")
+	if out := show(t, Show{Rollout: "r", Store: dir}, Console{}); strings.Count(out, "a line of 5.0 MiB: ") != 1 {
+		t.Error(out)
+	}
+}
+
 // Any line may stand in a store, and it is printed without a panic and without anything that a terminal obeys.
 func FuzzTranscript(f *testing.F) {
 	files, err := filepath.Glob(filepath.Join(store, "*.jsonl"))

@@ -182,6 +182,9 @@ func (t *transcript) ending(c call, answered bool) {
 	if c.losses != nil {
 		t.block("losses", yellow, strings.Join(c.losses, ", "), plain)
 	}
+	if c.outlined > 0 {
+		t.block("long", yellow, "a line of "+size(c.outlined)+": of texts beyond 16 KiB and of long lists only the beginning was read; --json has all of it", plain)
+	}
 	if c.truncated != nil {
 		t.block("cut", yellow, "only the beginning was kept of: "+strings.Join(c.truncated, ", "), plain)
 	}

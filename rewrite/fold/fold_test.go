@@ -1,6 +1,7 @@
 package fold
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"strings"
@@ -134,6 +135,47 @@ func TestAgain(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			a, o := learn(`"ab"`)
 			if got := a.Fold([]byte(c.event), []byte(c.data)); got != c.want {
+				t.Errorf("got %v, want %v", got, c.want)
+			}
+			if got := string(o.Text("t")); got != c.text {
+				t.Errorf("got %s, want %s", got, c.text)
+			}
+		})
+	}
+	for _, c := range []struct {
+		name, learned, number, data string
+		want                        bool
+		text                        string
+	}{
+		{"a number in front", `{"n":7,"t":"ab"}`, "7", `{"n":18,"t":"c"}`, true, "abc"},
+		{"a number behind", `{"t":"ab","n":7}`, "7", `{"t":"c","n":18}`, true, "abc"},
+		{"the last", `{"t":"ab","n":7}`, "7", `{"t":"c","n":0}`, true, "abc"},
+		{"digits beside it", `{"n":7,"t":"12"}`, "7", `{"n":8,"t":"34"}`, true, "1234"},
+		{"digits beside it, behind", `{"t":"12","n":7}`, "7", `{"t":"34","n":8}`, true, "1234"},
+		{"none", `{"n":7,"t":"ab"}`, "7", `{"n":,"t":"c"}`, false, "ab"},
+		{"none behind", `{"t":"ab","n":7}`, "7", `{"t":"c","n":}`, false, "ab"},
+		{"no number of JSON", `{"n":7,"t":"ab"}`, "7", `{"n":07,"t":"c"}`, false, "ab"},
+		{"no number of JSON, behind", `{"t":"ab","n":7}`, "7", `{"t":"c","n":07}`, false, "ab"},
+		{"a long one", `{"n":7,"t":"ab"}`, "7", `{"n":1234567890123456789,"t":"c"}`, false, "ab"},
+		{"a fraction", `{"n":7,"t":"ab"}`, "7", `{"n":7.5,"t":"c"}`, false, "ab"},
+		{"a negative one", `{"n":7,"t":"ab"}`, "7", `{"n":-7,"t":"c"}`, false, "ab"},
+		{"one that was no count is a member like others", `{"n":7.5,"t":"ab"}`, "7.5", `{"n":7.5,"t":"c"}`, true, "abc"},
+		{"and another one has to be read", `{"n":7.5,"t":"ab"}`, "7.5", `{"n":8,"t":"c"}`, false, "ab"},
+		{"something else in front", `{"n":7,"m":1,"t":"ab"}`, "7", `{"n":7,"m":2,"t":"c"}`, false, "ab"},
+		{"something else behind", `{"n":7,"t":"ab","m":1}`, "7", `{"n":7,"t":"c","m":2}`, false, "ab"},
+		{"cut short", `{"t":"ab","n":7}`, "7", `7}`, false, "ab"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a, o, data := new(Again), new(Object), []byte(c.learned)
+			part := func(s string) []byte { at := strings.Index(c.learned, s); return data[at : at+len(s)] }
+			text := part(`"t":"`)[len(`"t":`):]
+			text = text[:bytes.IndexByte(text[1:cap(text)], '"')+2]
+			a.Forget()
+			a.Counts(part(c.number))
+			o.Grow([]byte("t"), text)
+			a.Grew(o, []byte("t"), text)
+			a.Learn(nil, data)
+			if got := a.Fold(nil, []byte(c.data)); got != c.want {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
 			if got := string(o.Text("t")); got != c.text {

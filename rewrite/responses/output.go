@@ -199,11 +199,18 @@ func (f *folder) text(ev event, done, summary bool, itemKind, partKind, member s
 		return
 	}
 	if ev.delta != nil {
-		p.Grow([]byte(member), ev.delta)
+		f.grow(p, member, ev.delta)
 	}
 	if !fold.Blank(ev.logprobs) {
-		p.Grow([]byte("logprobs"), ev.logprobs)
+		f.grow(p, "logprobs", ev.logprobs)
 	}
+}
+
+// grow makes a member longer. It is the one place where a delta does that, so that an event with one growth is known as such.
+func (f *folder) grow(o *fold.Object, member string, raw []byte) {
+	name := []byte(member)
+	o.Grow(name, raw)
+	f.again.Grew(o, name, raw)
 }
 
 // call grows a member of a call item; the done event repeats the whole, and the name with it.
@@ -218,7 +225,7 @@ func (f *folder) call(ev event, done bool, kind, member string) {
 			}
 		}
 	case ev.delta != nil:
-		it.rest.Grow([]byte(member), ev.delta)
+		f.grow(&it.rest, member, ev.delta)
 	}
 }
 

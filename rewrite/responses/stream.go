@@ -14,7 +14,7 @@ type event struct {
 	object, response, item, part            []byte
 	outputIndex, contentIndex, summaryIndex []byte
 	itemID, delta, logprobs, annotation     []byte
-	errObj, code                            []byte
+	errObj, code, sequence                  []byte
 }
 
 func (responses) Judge(name, data []byte) dialect.Signal {
@@ -42,6 +42,8 @@ func judge(name, data []byte) (s dialect.Signal, ev event) {
 			ev.summaryIndex = value
 		case "item_id":
 			ev.itemID = value
+		case "sequence_number":
+			ev.sequence = value
 		case "delta":
 			ev.delta = value
 		case "logprobs":
@@ -93,7 +95,9 @@ type folder struct {
 	final    []byte // of the last terminal event that had one
 	snapshot []byte // of the last other event that had one
 	items    fold.List[item]
-	full     bool // more indices than anybody keeps: the fold would be short
+	again    fold.Again
+	signal   dialect.Signal // of the event that again may recognise
+	full     bool           // more indices than anybody keeps: the fold would be short
 	failed   bool
 	status   int
 }
@@ -101,6 +105,10 @@ type folder struct {
 func (responses) NewFolder() dialect.Folder { return new(folder) }
 
 func (f *folder) Event(name, data []byte) dialect.Signal {
+	if f.again.Fold(name, data) {
+		return f.signal
+	}
+	f.again.Forget()
 	s, ev := judge(name, data)
 	if s.Verdict == dialect.Failed {
 		f.fail(ev)
@@ -114,6 +122,9 @@ func (f *folder) Event(name, data []byte) dialect.Signal {
 		}
 	case s.Verdict == dialect.None:
 		f.output(ev)
+		f.again.Counts(ev.sequence)
+		f.again.Learn(name, data)
+		f.signal = s
 	}
 	return s
 }

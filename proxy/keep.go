@@ -18,12 +18,13 @@ const keepEvery = time.Minute
 type retention struct {
 	dir    string
 	keep   capture.Keep
+	tokens *training.Store // nil without token capture
 	log    *zap.Logger
 	stayed int // at the last look, of those that should have gone
 }
 
-func newRetention(cfg *Config, m *metrics.Metrics, log *zap.Logger) *retention {
-	r := &retention{dir: cfg.Store, log: log}
+func newRetention(cfg *Config, tokens *training.Store, m *metrics.Metrics, log *zap.Logger) *retention {
+	r := &retention{dir: cfg.Store, tokens: tokens, log: log}
 	r.keep = capture.Keep{
 		Age: cfg.Keep.Age, Bytes: int64(cfg.Keep.Bytes),
 		Wanted: func(rollout string) bool { return training.Held(cfg.Store, rollout) }, // until who trains has dropped its tokens
@@ -58,4 +59,14 @@ func (r *retention) look(ctx context.Context) {
 		r.log.Warn("rollouts beyond --keep stay: they are not sealed, have calls in flight or token ids that nobody has dropped, or are locked", zap.Int("rollouts", stayed))
 	}
 	r.stayed = stayed
+	if r.tokens == nil || r.keep.Age <= 0 {
+		return
+	}
+	gone, err := r.tokens.SweepRetired(ctx, r.keep.Age)
+	if err != nil && ctx.Err() == nil {
+		r.log.Error("not all that is left of dropped token ids could be removed", zap.Error(err))
+	}
+	if gone > 0 {
+		r.log.Info("what was left of dropped token ids was removed, see --keep", zap.Int("rollouts", gone))
+	}
 }

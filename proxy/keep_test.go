@@ -55,6 +55,36 @@ func TestKeep_runsBesideTheServer(t *testing.T) {
 	}
 }
 
+// A rollout whose token ids were dropped leaves a tombstone, so that no late call begins it anew; that goes with what is as old.
+func TestKeep_tombstones(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "store")
+	tokens, err := training.Open(training.Options{Dir: store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rollout := range []string{"old", "young"} {
+		f, err := tokens.Freeze(t.Context(), rollout)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok, err := tokens.Drop(t.Context(), rollout, f.ID, f.Version); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+	}
+	if err := tokens.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	long := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(filepath.Join(store, "old.tokens.state.json"), long, long); err != nil {
+		t.Fatal(err)
+	}
+	r := start(t, "http://127.0.0.1:1", func(c *Config) { c.Store, c.Keep, c.TokenCapture = store, Keep{Age: 30 * time.Minute}, tokenCaptureAuto })
+	eventually(t, "the old tombstone is removed", func() bool { return r.logs.FilterMessageSnippet("dropped token ids was removed").Len() == 1 })
+	if got := strings.Join(r.stored(), " "); strings.Contains(got, "old.") || !strings.Contains(got, "young.tokens.state.json") {
+		t.Errorf("the store holds %s", got)
+	}
+}
+
 func TestKeep_isOffByDefault(t *testing.T) {
 	if r := start(t, "http://127.0.0.1:1"); r.srv.sweeper != nil {
 		t.Error("rollouts are removed that nobody has asked to remove")

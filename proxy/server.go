@@ -86,7 +86,7 @@ func Open(cfg Config, deps Deps) (*Server, error) {
 			return nil, fmt.Errorf("%w: %w", ErrStore, err)
 		}
 		if cfg.Keep != (Keep{}) {
-			s.sweeper = newRetention(&cfg, m, deps.Log)
+			s.sweeper = newRetention(&cfg, s.tokens, m, deps.Log)
 		}
 	}
 	s.base, s.cut = context.WithCancelCause(context.Background())

@@ -110,8 +110,12 @@ func (x *exchange) countBy(way rewrite.Count, counter dialect.Counter, body []by
 		p := t.Problem(status, answer)
 		x.relay(head, p.Status, t.AppendProblem(nil, p))
 	default:
-		n, ok := jsonx.Int(jsonx.Get(answer, way.Member))
-		if status != http.StatusOK || !jsonx.Valid(answer) || !ok || n < 0 {
+		n, ok := int64(0), false
+		if d, err := jsonx.Parse(answer); err == nil {
+			n, ok = d.Root().Get(way.Member).Int()
+			d.Release()
+		}
+		if status != http.StatusOK || !ok || n < 0 {
 			x.answerLocal(situationInvalid, http.StatusBadGateway, codeUpstreamInvalid, "the upstream's answer to "+way.Path+" has no count")
 			return true
 		}

@@ -78,7 +78,9 @@ func TestKeep_tombstones(t *testing.T) {
 	if err := os.Chtimes(filepath.Join(store, "old.tokens.state.json"), long, long); err != nil {
 		t.Fatal(err)
 	}
-	r := start(t, "http://127.0.0.1:1", func(c *Config) { c.Store, c.Keep, c.TokenCapture = store, Keep{Age: 30 * time.Minute}, tokenCaptureAuto })
+	r := start(t, "http://127.0.0.1:1", func(c *Config) {
+		c.Store, c.Keep, c.TokenCapture = store, Keep{Age: 30 * time.Minute}, tokenCaptureAuto
+	})
 	eventually(t, "the old tombstone is removed", func() bool { return r.logs.FilterMessageSnippet("dropped token ids was removed").Len() == 1 })
 	if got := strings.Join(r.stored(), " "); strings.Contains(got, "old.") || !strings.Contains(got, "young.tokens.state.json") {
 		t.Errorf("the store holds %s", got)

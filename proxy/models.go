@@ -80,12 +80,14 @@ func windowOf(known map[string]int64, model string) int64 {
 // readWindows reads how many tokens each model of a list can hold, where the list tells (vLLM's max_model_len).
 func readWindows(list []byte) map[string]int64 {
 	known := map[string]int64{}
-	if !jsonx.Valid(list) {
+	d, err := jsonx.Parse(list)
+	if err != nil {
 		return known
 	}
-	for it := jsonx.Array(jsonx.Get(list, "data")); it.Next(); {
-		id, _ := jsonx.Text(jsonx.Get(it.Value(), "id"))
-		if n, ok := jsonx.Int(jsonx.Get(it.Value(), "max_model_len")); ok && n > 0 && id != "" {
+	defer d.Release()
+	for model := range d.Root().Get("data").Items() {
+		id := model.Get("id").Str()
+		if n, ok := model.Get("max_model_len").Int(); ok && n > 0 && id != "" {
 			known[id] = n
 		}
 	}
@@ -97,23 +99,30 @@ const lastDate = 253402300799
 
 // appendModels appends a list of models in OpenAI's shape as Messages clients read it (wire.md 3.1.6); false: it is none.
 func appendModels(dst, list []byte) ([]byte, bool) {
-	if !jsonx.Valid(list) || jsonx.KindOf(jsonx.Get(list, "data")) != jsonx.KindArray {
+	d, err := jsonx.Parse(list)
+	if err != nil {
 		return dst, false
 	}
-	first, last := "null", "null"
+	defer d.Release()
+	data := d.Root().Get("data")
+	if data.Kind() != jsonx.KindArray {
+		return dst, false
+	}
+	first, last := []byte("null"), []byte("null")
 	dst = append(dst, `{"data":[`...)
-	for it := jsonx.Array(jsonx.Get(list, "data")); it.Next(); {
-		id := jsonx.Get(it.Value(), "id")
-		if jsonx.KindOf(id) != jsonx.KindString {
+	for model := range data.Items() {
+		id := model.Get("id")
+		if id.Kind() != jsonx.KindString {
 			continue
 		}
-		if last = string(id); first == "null" {
+		last = jsonx.AppendString(nil, id.Str())
+		if string(first) == "null" {
 			first = last
 		} else {
 			dst = append(dst, ',')
 		}
-		created, _ := jsonx.Int(jsonx.Get(it.Value(), "created"))
-		dst = fmt.Appendf(dst, `{"type":"model","id":%s,"display_name":%s,"created_at":"`, id, id)
+		created, _ := model.Get("created").Int()
+		dst = fmt.Appendf(dst, `{"type":"model","id":%s,"display_name":%s,"created_at":"`, last, last)
 		dst = time.Unix(min(max(0, created), lastDate), 0).UTC().AppendFormat(dst, time.RFC3339)
 		dst = append(dst, '"', '}')
 	}

@@ -89,11 +89,16 @@ func (x *exchange) askVersion() (string, error) {
 		return "", err
 	case head.StatusCode == http.StatusUnauthorized, head.StatusCode == http.StatusForbidden:
 		return "", errNotAllowed
-	case head.StatusCode != http.StatusOK || !jsonx.Valid(answer):
+	case head.StatusCode != http.StatusOK:
 		return "", errNoVersion
 	}
-	version, ok := jsonx.Text(jsonx.Get(answer, "weight_version"))
-	if !ok || version == "" {
+	d, err := jsonx.Parse(answer)
+	if err != nil {
+		return "", errNoVersion
+	}
+	defer d.Release()
+	version := d.Root().Get("weight_version").Str()
+	if version == "" {
 		return "", errNoVersion
 	}
 	return version, nil

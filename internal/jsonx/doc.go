@@ -6,7 +6,7 @@
 //   - Object, Array, Get and their like walk valid bytes in place. Nothing is decoded and nothing is
 //     allocated, so unknown members, the spelling of numbers and lone surrogates survive.
 //   - AppendString and its like write strings into a caller's buffer.
-//   - Parse builds a tree for readers that visit many members.
+//   - Parse builds a tree for readers of small documents that are not ours, such as answers about models.
 //
 // Strict means RFC 8259, valid UTF-8 and at most MaxDepth containers inside each other. Escapes of lone
 // surrogates (\ud800) are valid JSON text and are kept; numbers may have any size. Of members with the

@@ -3,7 +3,6 @@ package jsonx
 import (
 	"bytes"
 	"iter"
-	"math"
 	"slices"
 	"sync"
 
@@ -87,9 +86,6 @@ func (d *Doc) Release() {
 // called on it.
 type Value struct{ v *fastjson.Value }
 
-// Exists reports whether the value is there; null is.
-func (v Value) Exists() bool { return v.v != nil }
-
 // Kind returns the kind of the value, KindInvalid if it is absent.
 func (v Value) Kind() Kind {
 	if v.v == nil {
@@ -126,23 +122,6 @@ func (v Value) Get(names ...string) Value {
 	return v
 }
 
-// Index returns the element i of an array, counted from 0, or an absent Value.
-func (v Value) Index(i int) Value {
-	a := v.array()
-	if i < 0 || i >= len(a) {
-		return Value{}
-	}
-	return Value{a[i]}
-}
-
-// Len returns the number of elements of an array or of members of an object, else 0.
-func (v Value) Len() int {
-	if o := v.object(); o != nil {
-		return o.Len()
-	}
-	return len(v.array())
-}
-
 // Str returns a copy of a string, decoded, with U+FFFD for every lone surrogate; "" for anything else.
 func (v Value) Str() string {
 	if v.v == nil {
@@ -158,25 +137,6 @@ func (v Value) Int() (int64, bool) {
 	}
 	n, err := v.v.Int64()
 	return n, err == nil
-}
-
-// Float returns a number that fits. With an exponent its last binary digit may be off.
-func (v Value) Float() (float64, bool) {
-	if v.v == nil {
-		return 0, false
-	}
-	f, err := v.v.Float64()
-	return f, err == nil && !math.IsInf(f, 0)
-}
-
-// Bool returns true for true and false for anything else.
-func (v Value) Bool() bool { return v.v != nil && v.v.GetBool() }
-
-// Each calls f for every member of an object in its order, also for those with the same name.
-func (v Value) Each(f func(name string, v Value)) {
-	v.object().Visit(func(key []byte, member *fastjson.Value) {
-		f(string(key), Value{member})
-	})
 }
 
 // Items returns the elements of an array in their order.

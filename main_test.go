@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -268,10 +269,28 @@ func TestCutAnswersAreAFailure(t *testing.T) {
 	<-done
 }
 
+// lines is a log that can be looked at while it is written.
+type lines struct {
+	mu  sync.Mutex // guards buf
+	buf bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
 // Lines about ordinary calls are written together, a moment late; a warning takes them along, and the end leaves none behind.
 func TestLogLinesAreGathered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer // no goroutine writes while this one looks
+		var out lines
 		p := &program{stderr: &out}
 		log, end := p.gathered("json", "info")
 		written := func(want int) {

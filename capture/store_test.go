@@ -235,6 +235,43 @@ func TestReplacedWhileSyncing(t *testing.T) {
 	}
 }
 
+// TestReplacedWhileSyncing_batch: of a batch that is written again, every line is written once.
+func TestReplacedWhileSyncing_batch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &faults{}
+		s := newStoreOn(t, Options{Dir: t.TempDir()}, f)
+		path := dataPath(s.o.Dir, "r")
+		first := make(chan struct{})
+		syncs := 0
+		f.onSync = func() {
+			switch syncs++; syncs {
+			case 1:
+				<-first
+			case 2:
+				os.Remove(path)
+			}
+		}
+		var wg sync.WaitGroup
+		put := func(call string) {
+			wg.Go(func() {
+				if err := s.Append(t.Context(), record("r", call, `{}`)); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+		}
+		for _, call := range []string{"alone", "1", "2", "3"} {
+			put(call)
+		}
+		close(first)
+		wg.Wait()
+		if got := readBack(t, s.o.Dir, "r"); syncs != 3 || len(got.records) != 3 || len(got.calls()) != 3 {
+			t.Errorf("%d syncs, the file holds %v", syncs, got.calls())
+		}
+		s.Close(context.Background())
+	})
+}
+
 func TestClear(t *testing.T) {
 	s := newStore(t, Options{})
 	dir := s.o.Dir

@@ -189,7 +189,7 @@ func (s *Store) sync(f func() error) error {
 // ends inside a line. It returns how many bytes it wrote, the buffer that it was lent, and what it wrote when that was one
 // write.
 func (s *Store) writeBatch(f file, size int64, b *batch, heal bool, lent []byte) (n int, buf, data []byte, err error) {
-	buf = lent
+	buf = lent[:0] // a batch that is written again finds there what it wrote first
 	if len(b.entries) == 1 && len(b.entries[0].line.cuts) == 0 && !heal {
 		data = b.entries[0].line.whole()
 		if len(data) >= directFrom {

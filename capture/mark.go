@@ -290,6 +290,18 @@ func (m *marker) close() {
 	close(m.closing)
 }
 
+// unwritten returns those that are not written: one that was while the store closed only lacks its sync.
+func (m *marker) unwritten(marks []*mark) (left []*mark) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, k := range marks {
+		if k.do == protocol.WriteMark {
+			left = append(left, k)
+		}
+	}
+	return left
+}
+
 // last tries once more, when every goroutine is gone and until ctx ends, and returns how many marks are lost.
 func (m *marker) last(ctx context.Context) int {
 	m.mu.Lock()
@@ -300,7 +312,7 @@ func (m *marker) last(ctx context.Context) int {
 	m.mu.Unlock()
 	for len(marks) > 0 && ctx.Err() == nil {
 		n := min(len(marks), marksAtOnce)
-		m.write(marks[:n])
+		m.write(m.unwritten(marks[:n]))
 		m.sync(m.written())
 		marks = marks[n:]
 	}

@@ -136,7 +136,7 @@ func TestKill(t *testing.T) {
 			t.Errorf("call %s is there %d times", c, n)
 		}
 	}
-	if damaged > torn+kills {
+	if damaged > torn+kills*len(ids) { // one in each file, where a write is slow
 		t.Errorf("%d damaged lines, %d torn tails were planted", damaged, torn)
 	}
 	if len(acked) < kills {

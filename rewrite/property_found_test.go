@@ -152,7 +152,9 @@ func TestMembersOfAWholeAnswerAreTold(t *testing.T) {
 		{canon.Messages, `{"id":"i","type":"message","role":"assistant","z":1,"content":[{"type":"text","text":"a","z":1},{"type":"tool_use","id":"t","name":"f","input":{},"z":1}],"stop_reason":"tool_use"}`,
 			"content[0].z content[1].z z"},
 		{canon.Responses, `{"id":"i","object":"response","status":"completed","z":1,"output":[{"type":"message","role":"assistant","z":1,"content":[{"type":"output_text","text":"a","z":1}]},
-			{"type":"function_call","call_id":"t","name":"f","arguments":"{}","z":1}]}`, "output[0].content[0].z output[0].z output[1].z z"},
+			{"type":"function_call","call_id":"t","name":"f","arguments":"{}","z":1},{"type":"message","role":"assistant","z":1,"content":[]},
+			{"type":"reasoning","summary":[{"type":"summary_text","text":"a"},{"type":"summary_text","text":"b","z":1}]}]}`,
+			"output[0].content[0].z output[0].z output[1].z output[2].z output[3].summary[1].z z"},
 		{canon.Chat, `{"id":"i","object":"chat.completion","z":1,"choices":[{"index":0,"finish_reason":"tool_calls","z":1,"message":{"role":"assistant","content":"a","z":1,"tool_calls":[
 			{"id":"t","type":"function","z":1,"function":{"name":"f","arguments":"{}","z":1}}]}}]}`,
 			"choices[0].message.tool_calls.function.z choices[0].message.tool_calls.z choices[0].message.z choices[0].z z"},

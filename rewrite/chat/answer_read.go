@@ -42,6 +42,7 @@ func (chat) ReadAnswer(body []byte, o dialect.Options) (*canon.Answer, error) {
 	}
 	a.Logprobs = textLogprobs(c[4])
 	a.Usage = countedUsage(readUsage(top[4]), countIDs(top[5]), countIDs(c[5]))
+	dialect.LoseRest(top[4], "usage", countPlace, o.Losses)
 	return a, nil
 }
 
@@ -183,7 +184,7 @@ func argumentsOf(raw []byte) canon.Text {
 }
 
 func loseMember(losses *canon.Losses, at string, name, value []byte) {
-	if !fold.Blank(value) && string(value) != "false" && len(name) <= maxName {
-		losses.Add(at+string(name), lostWhy(name))
+	if !fold.Blank(value) && string(value) != "false" {
+		losses.Add(at+dialect.LossName(name), lostWhy(name))
 	}
 }

@@ -111,6 +111,7 @@ func (d *decoder) done(dst []canon.Event) []canon.Event {
 	if dst = d.closeAll(dst); d.over {
 		return dst
 	}
+	dialect.LoseRest(d.usage, "usage", countPlace, d.o.Losses)
 	if usage := countedUsage(readUsage(d.usage), d.promptIDs, d.ids); usageKnown(usage) {
 		var e *canon.Event
 		dst, e = event(dst, canon.Counted, 0)
@@ -208,7 +209,7 @@ func (d *decoder) start(dst []canon.Event, id, model, created []byte) []canon.Ev
 	return dst
 }
 
-// keepUsage keeps the usage of a chunk, of which the last counts.
+// keepUsage keeps the usage of a chunk, of which the last counts, also for what is told of it.
 func (d *decoder) keepUsage(usage []byte) {
 	if len(usage) > 2 && usage[0] == '{' {
 		d.usage = append(d.usage[:0], usage...)
@@ -293,7 +294,12 @@ func (d *decoder) finish(dst []canon.Event, finish, stopReason, matched []byte) 
 
 // lose notes a member that says something and goes nowhere; each once, and not so many that a hostile upstream fills memory with names.
 func (d *decoder) lose(at string, name, value []byte) {
-	if _, ok := d.lost[lostMember{at, string(name)}]; ok || len(d.lost) >= maxLost || len(name) > maxName || fold.Blank(value) {
+	name = name[:min(len(name), maxName)]
+	if _, ok := d.lost[lostMember{at, string(name)}]; ok || fold.Blank(value) {
+		return
+	}
+	if len(d.lost) == maxLost {
+		d.o.Losses.Add("more", canon.NotKnown)
 		return
 	}
 	if d.lost == nil {
@@ -307,7 +313,7 @@ type lostMember struct{ at, name string }
 
 const (
 	maxLost = 100
-	maxName = 100 // bytes; a longer name is noise
+	maxName = 100 // bytes by which names differ; paths are shorter
 )
 
 // readText is the inside of a string, nil for anything else.

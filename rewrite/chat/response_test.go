@@ -19,6 +19,8 @@ func TestReadResponse(t *testing.T) {
 		{"counts that are none", `{"usage":{"prompt_tokens":true,"completion_tokens":2.0,"prompt_tokens_details":null}}`, dialect.Summary{Usage: unknown}},
 		{"cache counts of Anthropic are not added", `{"usage":{"prompt_tokens":5,"cache_read_input_tokens":3,"cache_creation_input_tokens":1}}`,
 			dialect.Summary{Usage: canon.Usage{Prompt: 5, Completion: -1, Cached: 3, CacheWrite: -1, Reasoning: -1}}},
+		{"reasoning as SGLang counts it", `{"usage":{"prompt_tokens":5,"completion_tokens":4,"reasoning_tokens":3}}`,
+			dialect.Summary{Usage: canon.Usage{Prompt: 5, Completion: 4, Cached: -1, CacheWrite: -1, Reasoning: 3}}},
 		{"an error", `{"error":{"message":"m","type":"NotFoundError","param":"model","code":404}}`, dialect.Summary{Usage: unknown, HasError: true, ErrorStatus: 404}},
 		{"the flat error of older vLLM", `{"object":"error","message":"m","type":"BadRequestError","param":null,"code":400}`,
 			dialect.Summary{Usage: unknown, HasError: true, ErrorStatus: 400}},

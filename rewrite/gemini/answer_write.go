@@ -36,7 +36,7 @@ func (gemini) AppendAnswer(dst []byte, a *canon.Answer, asked *canon.Request, o 
 	dst = appendHead(dst, o.ID, asked, a.Model)
 	dst = appendUsage(dst, &a.Usage)
 	for i := range a.Extra {
-		o.Losses.Add(lossName(a.Extra[i].Name), canon.NotKnown)
+		o.Losses.Add(dialect.LossName(a.Extra[i].Name), canon.NotKnown)
 	}
 	return append(dst, '}'), nil
 }
@@ -62,7 +62,7 @@ func hides(asked *canon.Request) bool { return asked != nil && asked.Show.Unthou
 
 func (w *partWriter) part(dst []byte, p *canon.Part, n int) []byte {
 	for i := range p.Extra {
-		w.losses.Add(partPath(n, lossName(p.Extra[i].Name)), canon.NotKnown)
+		w.losses.Add(partPath(n, dialect.LossName(p.Extra[i].Name)), canon.NotKnown)
 	}
 	if len(p.Cites) > 0 {
 		w.losses.Add(partPath(n, "annotations"), canon.NoEquivalent)
@@ -255,16 +255,8 @@ func losePart(kind canon.PartType, raw canon.Raw, n int, losses *canon.Losses) {
 	if !ok {
 		name = "part"
 	}
-	losses.Add(partPath(n, lossName([]byte(name))), why)
+	losses.Add(partPath(n, dialect.LossName([]byte(name))), why)
 }
 
 // partPath is the path of a member of part n of the upstream's answer.
 func partPath(n int, member string) string { return canon.At("parts", n) + "." + member }
-
-// lossName bounds a name that the other side has chosen.
-func lossName(name []byte) string {
-	if len(name) > 64 {
-		return string(bytes.ToValidUTF8(name[:64], nil))
-	}
-	return string(name)
-}

@@ -88,7 +88,7 @@ func (d *decoder) Frame(dst []canon.Event, _, data []byte) ([]canon.Event, error
 			d.usage, d.told = readUsage(value), true
 		case "createTime", "modelStatus":
 		default:
-			d.losses.Add(lossName(fold.Name(it.Key())), canon.NotKnown)
+			d.losses.Add(dialect.LossName(fold.Name(it.Key())), canon.NotKnown)
 		}
 	}
 	if !d.begun {
@@ -135,7 +135,7 @@ func (d *decoder) candidate(dst []canon.Event, raw []byte) ([]canon.Event, canon
 		case "citationMetadata", "groundingMetadata", "groundingAttributions", "urlContextMetadata", "logprobsResult":
 			d.losses.Add("candidates[0]."+word, canon.NoEquivalent)
 		default:
-			d.losses.Add("candidates[0]."+lossName(fold.Name(it.Key())), canon.NotKnown)
+			d.losses.Add("candidates[0]."+dialect.LossName(fold.Name(it.Key())), canon.NotKnown)
 		}
 	}
 	for it := jsonx.Array(jsonx.Get(content, "parts")); it.Next(); {
@@ -220,7 +220,7 @@ func (d *decoder) part(dst []canon.Event, raw []byte) ([]canon.Event, error) {
 		return d.close(dst), nil
 	}
 	if p.strange != nil {
-		d.losses.Add(partPath(d.parts, lossName(p.strange)), canon.NotKnown)
+		d.losses.Add(partPath(d.parts, dialect.LossName(p.strange)), canon.NotKnown)
 	}
 	return dst, nil
 }
@@ -254,7 +254,7 @@ func (d *decoder) call(dst []canon.Event, raw []byte) ([]canon.Event, error) {
 			}
 			arguments = jsonx.AppendEscaped(nil, value)
 		default:
-			d.losses.Add(partPath(d.parts, lossName(fold.Name(it.Key()))), canon.NotKnown)
+			d.losses.Add(partPath(d.parts, dialect.LossName(fold.Name(it.Key()))), canon.NotKnown)
 		}
 	}
 	if len(open.Call.Name) == 0 {

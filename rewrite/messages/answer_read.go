@@ -30,7 +30,7 @@ func (messages) ReadAnswer(body []byte, o dialect.Options) (*canon.Answer, error
 		case "role":
 		case "usage":
 			a.Usage = readUsage(value)
-			loseCounts(value, o.Losses)
+			dialect.LoseRest(value, "usage", countPlace, o.Losses)
 		default:
 			var known bool
 			if known, ok = end.member(name, value, o.Losses); !known {
@@ -38,7 +38,7 @@ func (messages) ReadAnswer(body []byte, o dialect.Options) (*canon.Answer, error
 			}
 		}
 		if !ok {
-			return nil, canon.Unreadable("the answer has a " + lossName(name) + " of the wrong type")
+			return nil, canon.Unreadable("the answer has a " + dialect.LossName(name) + " of the wrong type")
 		}
 	}
 	if content == nil || kind != nil && string(kind) != "message" {
@@ -116,19 +116,6 @@ func (e *ending) stop(losses *canon.Losses) canon.Stop {
 	return s
 }
 
-// loseCounts notes the members of a usage that say something and that a canonical usage has no place for.
-func loseCounts(usage []byte, losses *canon.Losses) {
-	for it := jsonx.Object(usage); it.Next(); {
-		switch name := fold.Name(it.Key()); string(name) {
-		case "input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens_details":
-		default:
-			if jsonx.Truthy(it.Value()) {
-				losses.Add("usage."+lossName(name), canon.NoEquivalent)
-			}
-		}
-	}
-}
-
 // readPart reads a content block, whole or as a stream opens it.
 func readPart(raw []byte) (canon.Part, error) {
 	p := canon.Part{Raw: raw}
@@ -158,7 +145,7 @@ func readPart(raw []byte) (canon.Part, error) {
 			continue
 		}
 		if !readMember(&p, name, value) {
-			return p, canon.Unreadable("the answer has a " + string(kind) + " block whose " + lossName(name) + " is of the wrong type")
+			return p, canon.Unreadable("the answer has a " + string(kind) + " block whose " + dialect.LossName(name) + " is of the wrong type")
 		}
 	}
 	if p.Type == canon.CallPart && len(p.Call.Name) == 0 {

@@ -142,7 +142,7 @@ func TestReadAnswer(t *testing.T) {
 	body := []byte(`{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"thinking","thinking":"t","signature":"S"},{"type":"redacted_thinking","data":"R"},` +
 		`{"type":"text","text":"a","citations":[{"type":"char_location"}],"x":1},{"type":"tool_use","id":"i","name":"f","input":{"a": "\n"}},{"type":"tool_use","id":"j","name":"g","input":{}},` +
 		`{"type":"web_search_tool_result","content":[]},{"type":"new"}],"stop_reason":"stop_sequence","stop_sequence":"END","stop_details":{"a":1},"container":null,"y":2,` +
-		`"usage":{"input_tokens":10,"cache_read_input_tokens":5,"output_tokens":7,"service_tier":"standard"}}`)
+		`"usage":{"input_tokens":10,"cache_read_input_tokens":5,"output_tokens":7,"service_tier":"standard","server_tool_use":{"web_search_requests":1}}}`)
 	a, err := New().(dialect.Translator).ReadAnswer(body, options(&l))
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +151,7 @@ func TestReadAnswer(t *testing.T) {
 		a.Usage != (canon.Usage{Prompt: 15, Completion: 7, Cached: 5, CacheWrite: -1, Reasoning: -1}) || len(a.Extra) != 1 || string(a.Extra[0].Name) != "y" {
 		t.Errorf("got %+v", a)
 	}
-	if want := "stop_details no_equivalent\nusage.service_tier no_equivalent"; lossLines(&l) != want {
+	if want := "stop_details no_equivalent\nusage.server_tool_use.web_search_requests no_equivalent"; lossLines(&l) != want {
 		t.Errorf("lost %s", lossLines(&l))
 	}
 	var lines []string

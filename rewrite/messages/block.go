@@ -6,6 +6,7 @@ import (
 
 	"rolltap/internal/jsonx"
 	"rolltap/rewrite/canon"
+	"rolltap/rewrite/dialect"
 )
 
 // Answers do not say whose dialect their raw blocks and citations are in; their types do.
@@ -60,25 +61,13 @@ func losePart(kind canon.PartType, raw []byte, n int, losses *canon.Losses) {
 	case canon.FilePart:
 		name = "file"
 	case canon.HostedPart:
-		name = lossName(typeOf(raw))
+		name = dialect.LossName(typeOf(raw))
 	case canon.ReferencePart:
 		name, why = "item_reference", canon.Foreign
 	default:
-		name, why = lossName(typeOf(raw)), canon.NotKnown
+		name, why = dialect.LossName(typeOf(raw)), canon.NotKnown
 	}
 	losses.Add(blockPath(n, name), why)
-}
-
-// lossName bounds a word that the other side chose.
-func lossName(word []byte) string {
-	const most = 64
-	switch {
-	case len(word) == 0:
-		return "unknown"
-	case len(word) > most:
-		return string(word[:most])
-	}
-	return string(word)
 }
 
 // blockPath is the path of something in block n of an answer.

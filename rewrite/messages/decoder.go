@@ -53,6 +53,9 @@ func (d *decoder) Frame(dst []canon.Event, name, data []byte) ([]canon.Event, er
 	if !d.begun && kind > pingEvent {
 		return dst, canon.Unreadable("the stream does not begin with message_start")
 	}
+	if ev.other != nil && kind != messageDelta { // of which more is known
+		d.losses.Add("events."+dialect.LossName(ev.other), canon.NotKnown)
+	}
 	switch kind {
 	case pingEvent:
 		return append(dst, canon.Event{Kind: canon.Ping}), nil
@@ -74,7 +77,7 @@ func (d *decoder) Frame(dst []canon.Event, name, data []byte) ([]canon.Event, er
 		return d.stop(dst), nil
 	}
 	if ev.object != nil {
-		d.losses.Add("events."+lossName(typeOf(ev.object)), canon.NotKnown)
+		d.losses.Add("events."+dialect.LossName(typeOf(ev.object)), canon.NotKnown)
 	}
 	return dst, nil
 }
@@ -166,7 +169,7 @@ func (d *decoder) endMember(name, value []byte) error {
 	known, ok := e.member(name, value, d.losses)
 	switch {
 	case !ok:
-		return canon.Unreadable("message_delta has a " + lossName(name) + " of the wrong type")
+		return canon.Unreadable("message_delta has a " + dialect.LossName(name) + " of the wrong type")
 	case !known:
 		d.lose(name)
 	case e.reason != nil:
@@ -199,7 +202,7 @@ func (d *decoder) stop(dst []canon.Event) []canon.Event {
 // count takes a usage, which is cumulative; a member that is left out or null stays as it was.
 func (d *decoder) count(usage []byte) {
 	d.usage.Merge(usage)
-	loseCounts(usage, d.losses)
+	dialect.LoseRest(usage, "usage", countPlace, d.losses)
 }
 
-func (d *decoder) lose(name []byte) { d.losses.Add(lossName(name), canon.NotKnown) }
+func (d *decoder) lose(name []byte) { d.losses.Add(dialect.LossName(name), canon.NotKnown) }

@@ -68,7 +68,7 @@ func (d *decoder) openBlock(dst []canon.Event, rawIndex, raw []byte) ([]canon.Ev
 	b.part = d.parts
 	d.parts++
 	for i := range p.Extra {
-		d.losses.Add(blockPath(b.part, lossName(p.Extra[i].Name)), canon.NotKnown)
+		d.losses.Add(blockPath(b.part, dialect.LossName(p.Extra[i].Name)), canon.NotKnown)
 	}
 	opening := canon.Event{Kind: canon.Open, Part: b.part, Type: p.Type}
 	said := p.Text
@@ -115,7 +115,7 @@ func (d *decoder) delta(dst []canon.Event, ev *event) ([]canon.Event, error) {
 	p := readDelta(ev.delta)
 	switch p.brings {
 	case bringsNothing:
-		d.losses.Add(blockPath(b.part, lossName(p.kind)), canon.NotKnown)
+		d.losses.Add(blockPath(b.part, dialect.LossName(p.kind)), canon.NotKnown)
 		return dst, nil
 	case bringsSignature:
 		says.Kind, says.SignedBy = canon.Seal, canon.Messages
@@ -123,7 +123,7 @@ func (d *decoder) delta(dst []canon.Event, ev *event) ([]canon.Event, error) {
 		says.Kind, says.Raw = canon.Cite, p.value
 	}
 	if p.other != nil {
-		d.losses.Add(blockPath(b.part, lossName(p.other)), canon.NotKnown)
+		d.losses.Add(blockPath(b.part, dialect.LossName(p.other)), canon.NotKnown)
 	}
 	if !p.fits(b.kind) {
 		return dst, canon.Unreadable("a delta that does not fit its content block")

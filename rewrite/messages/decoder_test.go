@@ -148,9 +148,9 @@ func TestDecoder(t *testing.T) {
 		{"a block that nobody knows", start + open("0", `{"type":"new","x":1.0}`) + delta("0", `{"type":"new_delta","y":1}`) + close0 + endTurn,
 			startTold + `open 0 unknown    {"type":"new","x":1.0,"extra_deltas":[{"type":"new_delta","y":1}]}` + "\nclose 0\n" + endTold, ""},
 		{"members, deltas and events that nobody knows", start + frame("news", "") + open("0", `{"type":"text","text":"","x":1,"y":null}`) + delta("0", `{"type":"text_delta","text":"A","z":1}`) +
-			delta("0", `{"type":"new_delta"}`) + close0 + frame("message_delta", `"delta":{"stop_reason":"end_turn","stop_details":{"a":1},"w":1},"v":1,"usage":{"output_tokens":7,"service_tier":"standard","cache_creation":{}}`) + stop,
+			delta("0", `{"type":"new_delta"}`) + close0 + frame("message_delta", `"delta":{"stop_reason":"end_turn","stop_details":{"a":1},"w":1},"v":1,"usage":{"output_tokens":7,"service_tier":"standard","cache_creation":{"ephemeral_5m_input_tokens":0,"ephemeral_1h_input_tokens":4}}`) + stop,
 			startTold + "open 0 text\ndelta 0 A\nclose 0\n" + endTold,
-			"events.news unknown\ncontent[0].x unknown\ncontent[0].z unknown\ncontent[0].new_delta unknown\nstop_details no_equivalent\nw unknown\nv unknown\nusage.service_tier no_equivalent"},
+			"events.news unknown\ncontent[0].x unknown\ncontent[0].z unknown\ncontent[0].new_delta unknown\nstop_details no_equivalent\nw unknown\nv unknown\nusage.cache_creation.ephemeral_1h_input_tokens no_equivalent"},
 		{"a direct caller is nothing to lose", start + open("0", `{"type":"tool_use","id":"t","name":"f","input":{},"caller":{"type":"direct"}}`) + close0 + endTurn, startTold + "open 0 call t f\ndelta 0 {}\nclose 0\n" + endTold, ""},
 		{"kinds by name alone, indices left out", strings.ReplaceAll(strings.ReplaceAll(start+open("0", textOpen)+delta("0", `{"type":"text_delta","text":"A"}`)+close0+endTurn, `"index":0`, `"index":null`), `"type":"content_block_delta",`, ""),
 			startTold + "open 0 text\ndelta 0 A\nclose 0\n" + endTold, ""},

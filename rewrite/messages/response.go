@@ -57,3 +57,35 @@ func readUsage(usage []byte) canon.Usage {
 	}
 	return u
 }
+
+// countPlace tells what becomes of a member of usage (wire.md 3.1.2). How, where and how fast an answer was made only describes it.
+func countPlace(at string, name []byte) (why canon.Reason, inside string) {
+	switch at {
+	case "usage":
+		switch string(name) {
+		case "output_tokens_details":
+			return "", "usage.output_tokens_details"
+		case "cache_creation":
+			return "", "usage.cache_creation"
+		case "server_tool_use":
+			return "", "usage.server_tool_use"
+		case "input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "service_tier", "inference_geo", "speed":
+			return "", ""
+		}
+	case "usage.output_tokens_details":
+		if string(name) == "thinking_tokens" {
+			return "", ""
+		}
+	case "usage.cache_creation":
+		switch string(name) {
+		case "ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens":
+			return canon.NoEquivalent, ""
+		}
+	case "usage.server_tool_use":
+		switch string(name) {
+		case "web_search_requests", "web_fetch_requests":
+			return canon.NoEquivalent, ""
+		}
+	}
+	return canon.NotKnown, ""
+}

@@ -13,6 +13,7 @@ type event struct {
 	object                      []byte
 	index, block, delta, errObj []byte
 	message, usage              []byte
+	other                       []byte // name of another member; nil none
 }
 
 // read takes the members apart and returns the word in type.
@@ -34,6 +35,10 @@ func (ev *event) read(data []byte) (typ []byte, invalid bool) {
 			ev.usage = value
 		case "error":
 			ev.errObj = value
+		default:
+			if !jsonx.IsNull(value) {
+				ev.other = it.Key()
+			}
 		}
 	}
 	return typ, invalid

@@ -1,11 +1,10 @@
 package responses
 
 import (
-	"strconv"
-
 	"rolltap/internal/jsonx"
 	"rolltap/rewrite/canon"
 	"rolltap/rewrite/dialect"
+	"rolltap/rewrite/fold"
 )
 
 func (responses) ReadAnswer(body []byte, o dialect.Options) (*canon.Answer, error) {
@@ -19,9 +18,10 @@ func (responses) ReadAnswer(body []byte, o dialect.Options) (*canon.Answer, erro
 	}
 	a := &canon.Answer{Stop: stop, Failed: problem, Usage: readUsage(r.usage)}
 	a.ID, a.Model, a.Created = r.head()
+	r.loseRest(o.Losses)
 	n := 0
 	for items := jsonx.Array(r.output); items.Next(); n++ {
-		path := "output[" + strconv.Itoa(n) + "]"
+		path := canon.At("output", n)
 		from := len(a.Parts)
 		a.Parts = appendOutput(a.Parts, items.Value(), path)
 		if from < len(a.Parts) && nameless(&a.Parts[from]) {
@@ -30,6 +30,10 @@ func (responses) ReadAnswer(body []byte, o dialect.Options) (*canon.Answer, erro
 			}
 			o.Losses.Add(path, canon.NotKnown)
 			a.Parts = a.Parts[:from]
+			continue
+		}
+		if from == len(a.Parts) {
+			loseMembers(o.Losses, messageExtras(nil, items.Value()), path)
 		}
 		for i := from; i < len(a.Parts); i++ {
 			p := &a.Parts[i]
@@ -39,11 +43,7 @@ func (responses) ReadAnswer(body []byte, o dialect.Options) (*canon.Answer, erro
 			}
 		}
 	}
-	for it := jsonx.Object(body); it.Next(); {
-		if word := string(it.Key()); !knownMember(word) && !jsonx.IsNull(it.Value()) {
-			a.Extra = append(a.Extra, canon.Member{Name: it.Key(), Value: it.Value()})
-		}
-	}
+	a.Extra = r.extra
 	return a, nil
 }
 
@@ -77,13 +77,38 @@ func partLogprobs(p *canon.Part) []byte {
 }
 
 // response is what a response object says, raw; nil is absent.
-type response struct{ id, model, created, status, details, failure, output, usage []byte }
+type response struct {
+	id, model, created, status, details, failure, output, usage []byte
+	extra                                                       []canon.Member // that nobody knows
+}
 
-func readResponse(raw []byte) response {
-	names := [...]string{"id", "model", "created_at", "status", "incomplete_details", "error", "output", "usage"}
-	var f [len(names)][]byte
-	jsonx.GetAll(raw, names[:], f[:])
-	return response{f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7]}
+func readResponse(raw []byte) (r response) {
+	for it := jsonx.Object(raw); it.Next(); {
+		name, value := fold.Name(it.Key()), it.Value()
+		switch string(name) {
+		case "id":
+			r.id = value
+		case "model":
+			r.model = value
+		case "created_at":
+			r.created = value
+		case "status":
+			r.status = value
+		case "incomplete_details":
+			r.details = value
+		case "error":
+			r.failure = value
+		case "output":
+			r.output = value
+		case "usage":
+			r.usage = value
+		default:
+			if !idleMember(string(name)) && !jsonx.IsNull(value) {
+				r.extra = append(r.extra, canon.Member{Name: name, Value: value})
+			}
+		}
+	}
+	return r
 }
 
 func (r *response) head() (id, model canon.Text, created canon.Raw) {
@@ -159,7 +184,8 @@ func (r *response) end(event string, losses *canon.Losses) (canon.Stop, *canon.P
 	return canon.Stop{}, nil
 }
 
-// appendOutput appends the parts that an output item is: one for each content part of a message, else one (wire.md 3.2.2).
+// appendOutput appends the parts that an output item is: one for each content part of a message, else one (wire.md 3.2.2). Without a path for
+// the item they have none.
 func appendOutput(dst []canon.Part, item []byte, path string) []canon.Part {
 	names := [...]string{"type", "id", "content", "summary", "encrypted_content", "call_id", "name", "namespace", "arguments", "input"}
 	var f [len(names)][]byte
@@ -172,13 +198,15 @@ func appendOutput(dst []canon.Part, item []byte, path string) []canon.Part {
 		n := 0
 		for parts := jsonx.Array(f[2]); parts.Next(); n++ {
 			part := outputPart(parts.Value())
-			part.ItemID, part.Path = p.ItemID, path+".content["+strconv.Itoa(n)+"]"
+			if part.ItemID = p.ItemID; path != "" {
+				part.Path = canon.At(path+".content", n)
+			}
 			dst = append(dst, part)
 		}
 		if n > 0 {
 			last := &dst[len(dst)-1]
 			own := len(last.Extra)
-			last.Extra = extras(last.Extra, item, "id", "type", "status", "role", "content")
+			last.Extra = messageExtras(last.Extra, item)
 			for i := range last.Extra[own:] {
 				last.Extra[own+i].Path = path
 			}
@@ -191,6 +219,8 @@ func appendOutput(dst []canon.Part, item []byte, path string) []canon.Part {
 			p.SignedBy = canon.Responses
 		}
 		p.Extra = extras(nil, item, "id", "type", "status", "content", "summary", "encrypted_content")
+		p.Extra = elementExtras(p.Extra, f[2], path, "content")
+		p.Extra = elementExtras(p.Extra, f[3], path, "summary")
 	case "function_call", "custom_tool_call":
 		p.Type = canon.CallPart
 		p.Call.Custom = word == "custom_tool_call"
@@ -249,22 +279,6 @@ func joinTexts(raw []byte, between string) canon.Text {
 	return all
 }
 
-// extras are the members of an object that are neither known nor null.
-func extras(dst []canon.Member, object []byte, known ...string) []canon.Member {
-members:
-	for it := jsonx.Object(object); it.Next(); {
-		for _, word := range known {
-			if string(it.Key()) == word {
-				continue members
-			}
-		}
-		if !jsonx.IsNull(it.Value()) {
-			dst = append(dst, canon.Member{Name: it.Key(), Value: it.Value()})
-		}
-	}
-	return dst
-}
-
 // hostedOutput tells the output items of tools that the provider runs, or that clients run without having described them (wire.md 3.2.2).
 func hostedOutput(word string) bool {
 	switch word {
@@ -272,18 +286,6 @@ func hostedOutput(word string) bool {
 		"mcp_approval_request", "computer_call", "computer_call_output", "local_shell_call", "local_shell_call_output", "shell_call",
 		"shell_call_output", "apply_patch_call", "apply_patch_call_output", "tool_search_call", "tool_search_output", "program",
 		"program_output", "compaction":
-		return true
-	}
-	return false
-}
-
-// knownMember tells the members of a response that are read, or that only repeat the request (wire.md 3.2.3; the penalties: vllm.md 5).
-func knownMember(word string) bool {
-	switch word {
-	case "id", "object", "created_at", "completed_at", "status", "error", "incomplete_details", "instructions", "metadata", "model", "output",
-		"output_text", "parallel_tool_calls", "temperature", "top_p", "tool_choice", "tools", "background", "conversation", "max_output_tokens",
-		"max_tool_calls", "previous_response_id", "prompt", "prompt_cache_key", "prompt_cache_retention", "reasoning", "safety_identifier",
-		"service_tier", "store", "text", "top_logprobs", "truncation", "usage", "user", "presence_penalty", "frequency_penalty":
 		return true
 	}
 	return false

@@ -47,6 +47,9 @@ func (d *decoder) Frame(dst []canon.Event, name, data []byte) ([]canon.Event, er
 		return dst, canon.Unreadable("the upstream sent an event that is no JSON object")
 	}
 	d.entries, d.whole = d.entries[:0], d.whole[:0]
+	if s.Verdict != dialect.Failed { // a failure's members may stand in the event
+		d.loseAside(&ev)
+	}
 	switch s.Verdict {
 	case dialect.Complete:
 		return d.end(dst, ev.response, "response.completed"), nil
@@ -105,6 +108,7 @@ func (d *decoder) event(dst []canon.Event, ev event) ([]canon.Event, error) {
 		return d.begin(dst, ev.response), nil
 	case "response.in_progress":
 		if d.begun && d.progress {
+			d.begin(nil, ev.response)
 			return append(dst, canon.Event{Kind: canon.Ping}), nil
 		}
 		d.progress = true
@@ -115,15 +119,20 @@ func (d *decoder) event(dst []canon.Event, ev event) ([]canon.Event, error) {
 
 // begin begins the answer, unless it has begun; a server may have left out response.created.
 func (d *decoder) begin(dst []canon.Event, response []byte) []canon.Event {
-	if d.begun {
+	if d.begun && response == nil {
 		return dst
 	}
 	r := readResponse(response)
+	if d.begun {
+		d.lose(&r)
+		return dst
+	}
 	return d.start(dst, &r)
 }
 
 func (d *decoder) start(dst []canon.Event, r *response) []canon.Event {
 	d.begun = true
+	d.lose(r)
 	e := canon.Event{Kind: canon.Start, Usage: readUsage(r.usage)}
 	e.ID, e.Model, e.Created = r.head()
 	return append(dst, e)
@@ -147,10 +156,14 @@ func (d *decoder) end(dst []canon.Event, response []byte, kind string) []canon.E
 	}
 	if !d.begun {
 		dst = d.start(dst, &r)
+	} else {
+		d.lose(&r)
 	}
 	d.cut = stop.Reason != canon.StopEnd
 	for _, f := range d.finals(r.output) {
-		if !f.it.done {
+		if f.it.done {
+			d.whole = d.output(f.raw, f.it.index)
+		} else {
 			dst = d.finish(dst, f.it, f.raw)
 		}
 	}

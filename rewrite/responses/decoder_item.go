@@ -1,8 +1,6 @@
 package responses
 
 import (
-	"strconv"
-
 	"rolltap/internal/jsonx"
 	"rolltap/rewrite/canon"
 	"rolltap/rewrite/dialect"
@@ -147,7 +145,7 @@ func (d *decoder) added(dst []canon.Event, ev event) ([]canon.Event, error) {
 		}
 	}
 	it := d.item(index, ev.item)
-	d.whole = appendOutput(d.whole, ev.item, "")
+	d.whole = d.output(ev.item, index)
 	for i := range d.whole {
 		var at *piece
 		dst, at = d.opened(dst, it, &d.whole[i], int64(i))
@@ -216,17 +214,13 @@ func (d *decoder) finish(dst []canon.Event, it *arriving, whole []byte) []canon.
 	}
 	it.done = true
 	cut := d.cut || unended(whole)
-	path := "output[" + strconv.FormatInt(it.index, 10) + "]"
 	from := len(d.whole)
 	if whole != nil {
-		d.whole = appendOutput(d.whole, whole, path)
+		d.whole = d.output(whole, it.index)
 	}
 	parts := d.whole[from:]
 	for i := range parts {
 		p := &parts[i]
-		for k := range p.Extra {
-			d.o.Losses.Add(p.Extra[k].In(p.Path)+"."+string(p.Extra[k].Name), canon.NotKnown)
-		}
 		if i == len(it.pieces) {
 			it.pieces = append(it.pieces, piece{part: unopened, kind: p.Type, summary: -1})
 		}
@@ -253,7 +247,7 @@ func (d *decoder) finish(dst []canon.Event, it *arriving, whole []byte) []canon.
 		if at := &it.pieces[i]; at.part == unopened && at.kind == canon.CallPart && !cut {
 			return d.fail(dst, dialect.Nameless())
 		} else if at.part == unopened { // never whole: nothing can be told of it
-			d.o.Losses.Add(path, canon.NotKnown)
+			d.o.Losses.Add(canon.At("output", int(it.index)), canon.NotKnown)
 		}
 		dst = d.close(dst, &it.pieces[i])
 	}

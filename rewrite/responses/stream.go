@@ -15,6 +15,7 @@ type event struct {
 	outputIndex, contentIndex, summaryIndex []byte
 	itemID, delta, logprobs, annotation     []byte
 	errObj, code, sequence                  []byte
+	other                                   []byte // name of a member that nobody knows; nil none
 }
 
 func (responses) Judge(name, data []byte) dialect.Signal {
@@ -54,6 +55,11 @@ func judge(name, data []byte) (s dialect.Signal, ev event) {
 			ev.errObj = value
 		case "code":
 			ev.code = value
+		case "obfuscation", "text", "refusal", "arguments", "input", "name", "call_id", "annotation_index", "message", "param":
+		default:
+			if !jsonx.IsNull(value) {
+				ev.other = it.Key()
+			}
 		}
 	}
 	name = bytes.TrimSpace(name)

@@ -8,7 +8,8 @@ import (
 )
 
 func (a *said) messagesUsage() string {
-	return fmt.Sprintf(`{"input_tokens":%d,"cache_creation_input_tokens":0,"cache_read_input_tokens":%d,"output_tokens":%d}`, a.prompt-a.cached, a.cached, a.completion)
+	return fmt.Sprintf(`{"input_tokens":%d,"cache_creation_input_tokens":0,"cache_read_input_tokens":%d,"output_tokens":%d,"output_tokens_details":{"thinking_tokens":%d}}`,
+		a.prompt-a.cached, a.cached, a.completion, a.reasoning)
 }
 
 func (a *said) stopSequence() string {
@@ -65,7 +66,8 @@ func (a *said) messagesStream() string {
 		}
 		send("content_block_stop", fmt.Sprintf(`,"index":%d`, i))
 	}
-	send("message_delta", fmt.Sprintf(`,"delta":{"stop_reason":"%s","stop_sequence":%s},"usage":{"output_tokens":%d}`, a.finish(false), a.stopSequence(), a.completion))
+	send("message_delta", fmt.Sprintf(`,"delta":{"stop_reason":"%s","stop_sequence":%s},"usage":{"output_tokens":%d,"output_tokens_details":{"thinking_tokens":%d}}`,
+		a.finish(false), a.stopSequence(), a.completion, a.reasoning))
 	send("message_stop", "")
 	return out.String()
 }

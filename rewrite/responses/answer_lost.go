@@ -52,7 +52,7 @@ func idleMember(word string) bool {
 	case "object", "completed_at", "instructions", "metadata", "output_text", "parallel_tool_calls", "temperature", "top_p", "tool_choice", "tools",
 		"background", "conversation", "max_output_tokens", "max_tool_calls", "previous_response_id", "prompt", "prompt_cache_key",
 		"prompt_cache_retention", "reasoning", "safety_identifier", "service_tier", "store", "text", "top_logprobs", "truncation", "user",
-		"presence_penalty", "frequency_penalty", "metrics", "kv_transfer_params":
+		"presence_penalty", "frequency_penalty", "metrics", "kv_transfer_params", "billing":
 		return true
 	}
 	return false

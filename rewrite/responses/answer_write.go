@@ -62,18 +62,18 @@ func (b *object) open(part int, kind canon.PartType, call *canon.Call, raw canon
 	case canon.HostedPart:
 		word, _ := jsonx.Text(jsonx.Get(raw, "type"))
 		if !hostedOutput(word) {
-			b.lose(part, "", canon.NoEquivalent)
+			b.lose(part, lostName(raw, "hosted_tool"), canon.NoEquivalent)
 			return nil, false
 		}
 		s.raw = jsonx.AppendCompact(nil, raw)
 	case canon.RedactedPart:
-		b.lose(part, "", canon.Foreign)
+		b.lose(part, lostName(raw, "redacted_thinking"), canon.Foreign)
 		return nil, false
 	case canon.UnknownPart:
-		b.lose(part, "", canon.NotKnown)
+		b.lose(part, lostName(raw, "part"), canon.NotKnown)
 		return nil, false
 	default:
-		b.lose(part, "", canon.NoEquivalent)
+		b.lose(part, lostName(raw, "part"), canon.NoEquivalent)
 		return nil, false
 	}
 	if prefix != "" {
@@ -97,11 +97,15 @@ func (b *object) lose(part int, what string, why canon.Reason) {
 	if b.o.Losses == nil {
 		return
 	}
-	path := "content[" + strconv.Itoa(part) + "]"
-	if what != "" {
-		path += "." + what
+	b.o.Losses.Add(canon.At("content", part)+"."+what, why)
+}
+
+// lostName is what a part that has no place here is called where it came from, else what the caller says.
+func lostName(raw []byte, other string) string {
+	if word, _ := jsonx.Interior(jsonx.Get(raw, "type")); len(word) > 0 {
+		return dialect.LossName(word)
 	}
-	b.o.Losses.Add(path, why)
+	return other
 }
 
 // shows tells where the client finds reasoning that came as such; a summary that came as one is a summary (dialects.md 1.13).

@@ -112,7 +112,7 @@ func TestEncryptedContentOnlyForWhoAsked(t *testing.T) {
 
 func TestLossesOfAnAnswer(t *testing.T) {
 	for name, want := range map[string]string{
-		"left out": "[{content[0] foreign} {content[1] no_equivalent} {content[2] unknown}]",
+		"left out": "[{content[0].redacted_thinking foreign} {content[1].server_tool_use no_equivalent} {content[2].x unknown}]",
 		"cited":    "[{content[0].citations no_equivalent}]",
 		"sealed":   "[{content[0].signature foreign}]",
 		"calls":    "[]",

@@ -113,8 +113,15 @@ func (d *decoder) event(dst []canon.Event, ev event) ([]canon.Event, error) {
 		}
 		d.progress = true
 		return d.begin(dst, ev.response), nil
+
+	case "keepalive", "ping", "response.reasoning_summary_part.added", "response.reasoning_summary_part.done",
+		"response.reasoning_part.added", "response.reasoning_part.done": // the last two: older vLLM (wire.md 1.10)
+		return dst, nil
 	}
-	return dst, nil // progress of hosted tools, keep-alives and what nobody knows yet
+	if !toolEvent(ev.kind) {
+		d.o.Losses.Add("events."+dialect.LossName(ev.kind), canon.NotKnown)
+	}
+	return dst, nil
 }
 
 // begin begins the answer, unless it has begun; a server may have left out response.created.

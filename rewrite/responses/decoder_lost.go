@@ -37,7 +37,7 @@ func (d *decoder) output(item []byte, index int64) []canon.Part {
 
 // loseAside tells as lost what an event holds besides what is read of it: in itself, and in a part that it brings.
 func (d *decoder) loseAside(ev *event) {
-	if ev.other != nil {
+	if ev.other != nil && !toolEvent(ev.kind) {
 		d.o.Losses.Add("events."+dialect.LossName(ev.other), canon.NotKnown)
 	}
 	if ev.part == nil {
@@ -52,4 +52,17 @@ func (d *decoder) loseAside(ev *event) {
 		n, _ := jsonx.Int(index)
 		loseMembers(d.o.Losses, strange, canon.At(canon.At("output", int(item))+list, int(n)))
 	}
+}
+
+// toolEvent tells the events of how a tool of the provider gets on. Nothing is read of them: its item says it all in the end (wire.md 3.2.4).
+func toolEvent(kind []byte) bool {
+	tool, _, ok := bytes.Cut(bytes.TrimPrefix(kind, []byte("response.")), []byte{'.'})
+	if !ok {
+		return false
+	}
+	switch string(tool) {
+	case "code_interpreter_call_code", "mcp_call_arguments", "shell_call_command", "shell_call_output_content":
+		return true
+	}
+	return hostedOutput(string(tool))
 }

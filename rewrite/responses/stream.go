@@ -55,7 +55,8 @@ func judge(name, data []byte) (s dialect.Signal, ev event) {
 			ev.errObj = value
 		case "code":
 			ev.code = value
-		case "obfuscation", "text", "refusal", "arguments", "input", "name", "call_id", "annotation_index", "message", "param":
+		case "obfuscation", "text", "refusal", "arguments", "input", "name", "call_id", "annotation_index", "status",
+			"message", "param":
 		default:
 			if !jsonx.IsNull(value) {
 				ev.other = it.Key()

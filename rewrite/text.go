@@ -5,6 +5,7 @@ import (
 
 	"rolltap/internal/jsonx"
 	"rolltap/rewrite/canon"
+	"rolltap/rewrite/dialect"
 )
 
 // plainText is the text that t stands for.
@@ -100,10 +101,10 @@ func typeOf(raw canon.Raw) string {
 	return short(t)
 }
 
-// short bounds a name that a client has chosen.
+// short bounds a name that a client has chosen, if there is one.
 func short(name string) string {
-	if len(name) > 64 {
-		return strings.ToValidUTF8(name[:64], "")
+	if name == "" {
+		return ""
 	}
-	return name
+	return dialect.LossName([]byte(name))
 }

@@ -96,7 +96,7 @@ func (t *Translation) read(body []byte) (*canon.Answer, error) {
 // strangers tells as lost what nobody knows in a whole answer, as a decoder tells it of a stream: no event says it.
 func (t *Translation) strangers(a *canon.Answer) {
 	lose := func(m *canon.Member, holder string) {
-		t.losses.Add(lostAt(m.In(holder), short(plainText(m.Name))), canon.NotKnown)
+		t.losses.Add(lostAt(m.In(holder), dialect.LossName(jsonx.Unquoted(m.Name))), canon.NotKnown)
 	}
 	for i := range a.Extra {
 		lose(&a.Extra[i], "")

@@ -166,7 +166,7 @@ func TestAppendAnswer(t *testing.T) {
 		{Type: canon.CallPart, Call: canon.Call{ID: text("i"), Name: text("f"), Arguments: text(`{\"`)}},
 		{Type: canon.TextPart, Text: text("b")},
 		{Type: canon.CallPart, Call: canon.Call{ID: text("j"), Name: text("g"), Arguments: text("ls"), Custom: true, Namespace: text("n")}},
-	}, Extra: []canon.Member{{Name: text("container"), Value: canon.Raw("1")}}}
+	}}
 	got, err := chat{}.AppendAnswer([]byte("kept"), a, &canon.Request{}, testOptions(&losses))
 	const want = `kept{"id":"chatcmpl-x1","object":"chat.completion","created":1700000000,"model":"theirs","choices":[{"index":0,"message":{"role":"assistant","content":"ab","refusal":null,` +
 		`"reasoning_content":"r","annotations":[{"type":"url_citation","url_citation":{}}],"tool_calls":[{"id":"i","type":"function","function":{"name":"f","arguments":"{\""}},` +
@@ -176,7 +176,7 @@ func TestAppendAnswer(t *testing.T) {
 		t.Errorf("%v\ngot  %s\nwant %s", err, got, want)
 	}
 	const lost = `[{output[0].signature foreign} {output[0].summary no_equivalent} {output[1].redacted_thinking foreign} {output[2].citations no_equivalent} ` +
-		`{output[3].server_tool_use no_equivalent} {output[6].namespace no_equivalent} {container unknown}]`
+		`{output[3].server_tool_use no_equivalent} {output[6].namespace no_equivalent}]`
 	if fmt.Sprint(losses.List()) != lost {
 		t.Errorf("lost %v", losses.List())
 	}

@@ -126,7 +126,4 @@ func loseParts(a *canon.Answer, losses *canon.Losses) {
 			losses.Add(answerPath(i, partName(p.Type, p.Raw)), canon.NoEquivalent)
 		}
 	}
-	for _, m := range a.Extra {
-		losses.Add(string(m.Name), canon.NotKnown)
-	}
 }

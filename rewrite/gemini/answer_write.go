@@ -35,9 +35,6 @@ func (gemini) AppendAnswer(dst []byte, a *canon.Answer, asked *canon.Request, o 
 	dst = append(dst, candidateBack...)
 	dst = appendHead(dst, o.ID, asked, a.Model)
 	dst = appendUsage(dst, &a.Usage)
-	for i := range a.Extra {
-		o.Losses.Add(dialect.LossName(a.Extra[i].Name), canon.NotKnown)
-	}
 	return append(dst, '}'), nil
 }
 
@@ -61,9 +58,6 @@ type partWriter struct {
 func hides(asked *canon.Request) bool { return asked != nil && asked.Show.Unthought }
 
 func (w *partWriter) part(dst []byte, p *canon.Part, n int) []byte {
-	for i := range p.Extra {
-		w.losses.Add(partPath(n, dialect.LossName(p.Extra[i].Name)), canon.NotKnown)
-	}
 	if len(p.Cites) > 0 {
 		w.losses.Add(partPath(n, "annotations"), canon.NoEquivalent)
 	}

@@ -40,9 +40,6 @@ func (messages) AppendAnswer(dst []byte, a *canon.Answer, asked *canon.Request, 
 	dst = appendStop(dst, &a.Stop, called, asked)
 	dst = append(dst, `,"usage":`...)
 	dst = appendUsage(dst, &a.Usage)
-	for i := range a.Extra {
-		o.Losses.Add(dialect.LossName(a.Extra[i].Name), canon.NotKnown)
-	}
 	return append(dst, '}'), nil
 }
 
@@ -64,9 +61,6 @@ func appendHead(dst []byte, id string, asked *canon.Request, served canon.Text) 
 
 // appendPart writes the block that part n is, or nothing when it is lost.
 func appendPart(dst []byte, p *canon.Part, n int, losses *canon.Losses) []byte {
-	for i := range p.Extra {
-		losses.Add(blockPath(n, dialect.LossName(p.Extra[i].Name)), canon.NotKnown)
-	}
 	switch p.Type {
 	case canon.TextPart, canon.RefusalPart:
 		dst = append(dst, `{"type":"text","text":"`...)

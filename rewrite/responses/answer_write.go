@@ -284,9 +284,6 @@ func (responses) AppendAnswer(dst []byte, a *canon.Answer, asked *canon.Request,
 			b.cite(i, s, raw)
 		}
 	}
-	for i := range a.Extra {
-		o.Losses.Add(string(a.Extra[i].Name), canon.NotKnown)
-	}
 	how := outcomeOf(a.Stop.Reason)
 	if a.Failed != nil {
 		how = outcome{status: "failed", failed: a.Failed}

@@ -79,36 +79,52 @@ func (x *exchange) countTokens() {
 		body = counter.CountedCall(body)
 	}
 	var asked []string
+	var said func() // relays the first 404 that may be about the model
 	for _, way := range rewrite.CountsOf(x.upstreamDialect()) {
-		if x.countBy(way, counter, body) {
+		answered, relay := x.countBy(way, counter, body)
+		if answered {
 			return
 		}
+		if said == nil {
+			said = relay
+		}
 		asked = append(asked, way.Path)
+	}
+	if said != nil {
+		said()
+		return
 	}
 	x.refuse(http.StatusNotImplemented, codeNotSupported,
 		"the upstream has no "+strings.Join(asked, " and no ")+", so the tokens of a prompt cannot be counted")
 }
 
-// countBy answers by one way to count, unless the upstream does not have it: then nothing was answered.
-func (x *exchange) countBy(way rewrite.Count, counter dialect.Counter, body []byte) (answered bool) {
+// countBy answers by one way to count, unless the upstream does not have it: then nothing was answered. Some say with an error object that they do
+// not know a path, others that they do not know the model; relay, when it is not nil, would answer by it.
+func (x *exchange) countBy(way rewrite.Count, counter dialect.Counter, body []byte) (answered bool, relay func()) {
 	t := rewrite.NewTranslation(x.dialect, rewrite.DialectOf(way.As), &x.h.cfg.Rewrite, x.translationCall(body))
 	sent, err := t.Request(body)
 	if err != nil {
 		x.refuseProblem(err)
-		return true
+		return true, nil
 	}
 	head, answer, err := x.ask(x.ctx, http.MethodPost, way.Path, way.AppendBody(nil, sent))
 	if err != nil {
 		x.fail(nil, nil, err)
-		return true
+		return true, nil
+	}
+	tell := func() {
+		p := t.Problem(head.StatusCode, answer)
+		x.relay(head, p.Status, t.AppendProblem(nil, p))
 	}
 	switch status := head.StatusCode; {
-	case status == http.StatusMethodNotAllowed, status == http.StatusNotImplemented,
-		status == http.StatusNotFound && jsonx.KindOf(jsonx.Get(answer, "error")) != jsonx.KindObject: // an error object is about the model
-		return false
+	case status == http.StatusMethodNotAllowed, status == http.StatusNotImplemented:
+		return false, nil
+	case status == http.StatusNotFound && jsonx.KindOf(jsonx.Get(answer, "error")) == jsonx.KindObject:
+		return false, tell
+	case status == http.StatusNotFound:
+		return false, nil
 	case status >= 400:
-		p := t.Problem(status, answer)
-		x.relay(head, p.Status, t.AppendProblem(nil, p))
+		tell()
 	default:
 		n, ok := int64(0), false
 		if d, err := jsonx.Parse(answer); err == nil {
@@ -117,11 +133,11 @@ func (x *exchange) countBy(way rewrite.Count, counter dialect.Counter, body []by
 		}
 		if status != http.StatusOK || !ok || n < 0 {
 			x.answerLocal(situationInvalid, http.StatusBadGateway, codeUpstreamInvalid, "the upstream's answer to "+way.Path+" has no count")
-			return true
+			return true, nil
 		}
 		x.relay(head, http.StatusOK, counter.AppendCount(nil, n))
 	}
-	return true
+	return true, nil
 }
 
 // listModels answers which models there are in the shape of the client's dialect, which the upstream does not speak.

@@ -44,6 +44,7 @@ func TestCountTokensByTheUpstreamsTokenizer(t *testing.T) {
 // An upstream that has no Chat counts in its own dialect or by its tokenizer, whichever it has.
 func TestCountTokens_everyUpstream(t *testing.T) {
 	const anthropic = `{"model":"m","system":"be brief","max_tokens":1,"messages":[{"role":"user","content":"hi"}]}`
+	const unknown = `{"error":{"message":"there is no model m","type":"invalid_request_error","param":null,"code":null}}`
 	const gemini = `{"contents":[{"parts":[{"text":"hi"}]}],"systemInstruction":{"parts":[{"text":"be brief"}]}}`
 	for _, c := range []struct {
 		speaks, path, ask string
@@ -56,6 +57,10 @@ func TestCountTokens_everyUpstream(t *testing.T) {
 			[]string{"/v1/responses/input_tokens"}, 200, `{"input_tokens":9}`},
 		{"responses", "/v1/messages/count_tokens", anthropic, map[string]string{"/tokenize": `{"count":7,"tokens":[1]}`},
 			[]string{"/v1/responses/input_tokens", "/tokenize"}, 200, `{"input_tokens":7}`},
+		{"responses", "/v1/messages/count_tokens", anthropic, map[string]string{"/v1/responses/input_tokens": unknown, "/tokenize": `{"count":7,"tokens":[1]}`},
+			[]string{"/v1/responses/input_tokens", "/tokenize"}, 200, `{"input_tokens":7}`},
+		{"responses", "/v1/messages/count_tokens", anthropic, map[string]string{"/v1/responses/input_tokens": unknown, "/tokenize": strings.Replace(unknown, "model m", "path", 1)},
+			[]string{"/v1/responses/input_tokens", "/tokenize"}, 404, `{"type":"error","error":{"type":"not_found_error","message":"there is no model m"}}`},
 		{"responses", "/v1/messages/count_tokens", anthropic, nil, []string{"/v1/responses/input_tokens", "/tokenize"}, 501, ""},
 		{"responses", "/v1beta/models/m:countTokens", gemini, map[string]string{"/tokenize": `{"count":7,"tokens":[1]}`},
 			[]string{"/v1/responses/input_tokens", "/tokenize"}, 200, `{"totalTokens":7}`},
@@ -75,7 +80,11 @@ func TestCountTokens_everyUpstream(t *testing.T) {
 				if !strings.Contains(body, `be brief`) || strings.Contains(body, "max_") || strings.Contains(body, `"stream"`) {
 					t.Errorf("%s was asked %s", k.Target, body)
 				}
-				if answer, ok := c.has[k.Target]; ok {
+				switch answer := c.has[k.Target]; {
+				case strings.HasPrefix(answer, `{"error"`):
+					k.reply(404, "application/json", answer)
+					return
+				case answer != "":
 					k.reply(200, "application/json", answer)
 					return
 				}
@@ -97,7 +106,7 @@ func TestCountTokens_everyUpstream(t *testing.T) {
 				if k.Target != path {
 					t.Errorf("the upstream was asked %s, want %s", k.Target, path)
 				}
-				if c.status != 200 && !strings.Contains(got.body, path) {
+				if c.status == 501 && !strings.Contains(got.body, path) {
 					t.Errorf("%s is not named: %s", path, got.body)
 				}
 			}

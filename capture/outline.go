@@ -2,7 +2,6 @@ package capture
 
 import (
 	"bytes"
-	"slices"
 
 	"rolltap/internal/jsonx"
 )
@@ -71,16 +70,17 @@ type outline struct {
 	hex   int // bytes of an escape that are still to come
 
 	refer bool  // bodies have rests in the place of what their texts lack
-	lossy bool  // something is missing that no rest is there for
-	body  bool  // the member in progress is a body
+	lossy bool  // something is missing that no rest is there for and that is picked
+	body  int   // which body the member in progress is, -1: none
+	rests bool  // its texts have rests
 	at    int64 // where the bytes that add was given begin in the file
 	lacks int64 // where what the string in progress lacks begins in the file
 	most  int   // so much of the string in progress is kept
 
-	keepers []string // members of the line that stay whole
-	whole   bool     // the member in progress is one of them
-	free    int      // bytes of out that such members take
-	began   int      // where the one in progress begins in out
+	picks Picks // of the line
+	pick  Picks // of the member in progress in the innermost container
+	drop  bool  // that member is not picked
+	spans [bodies]bodySpan
 }
 
 // level is an open container that is kept.
@@ -88,6 +88,7 @@ type level struct {
 	from  int // where it begins in out
 	mark  int // where the member begins that the next one replaces; 0: it is not full
 	close byte
+	picks Picks
 }
 
 type outlineState uint8
@@ -98,7 +99,7 @@ const (
 	inWord // a number, true, false or null
 )
 
-func newOutline(whole []string) *outline { return &outline{keepers: whole} }
+func newOutline() *outline { return &outline{body: -1} }
 
 // add takes the next bytes of the line.
 func (o *outline) add(p []byte) {
@@ -124,7 +125,7 @@ func (o *outline) add(p []byte) {
 		case inWord:
 			i = o.word(p, i)
 		default:
-			o.token(p[i])
+			o.token(p[i], o.at+int64(i))
 			i++
 		}
 	}
@@ -150,66 +151,81 @@ func (o *outline) result() (raw []byte, hole bool, damage error) {
 	return o.out, o.hole, nil
 }
 
-// token takes a byte between strings and words.
-func (o *outline) token(b byte) {
+// token takes a byte between strings and words, which stands at this place of the file.
+func (o *outline) token(b byte, at int64) {
 	switch b {
 	case ' ', '\t', '\r', '\n':
 	case '"':
 		o.state, o.cut, o.hex, o.most = inText, false, 0, o.textMost()
 		if o.skip == 0 {
+			o.begins(b, at)
 			o.from = len(o.out)
 			o.out = append(o.out, b)
 		}
 	case '{', '[':
-		switch {
-		case o.skip > 0:
+		if o.skip > 0 {
 			o.skip++
-		case len(o.open) >= o.deepest() && !o.whole:
-			o.out = append(o.out, "null"...)
-			o.skip, o.lossy = 1, true
-		default:
-			o.open = append(o.open, level{from: len(o.out), close: b + 2}) // '{'+2 is '}', '['+2 is ']'
-			o.out = append(o.out, b)
+			return
 		}
+		o.begins(b, at)
+		picks, picked := o.picked()
+		if deep := len(o.open) >= o.deepest(); deep || !picked {
+			o.out = append(o.out, "null"...)
+			o.skip, o.lossy = 1, o.lossy || picked
+			return
+		}
+		o.open = append(o.open, level{from: len(o.out), close: b + 2, picks: picks}) // '{'+2 is '}', '['+2 is ']'
+		o.out = append(o.out, b)
 	case '}', ']':
 		if o.skip > 0 {
-			o.skip--
+			if o.skip--; o.skip == 0 {
+				o.ends(at + 1)
+			}
 			return
 		}
 		o.out = append(o.out, b)
 		o.open = o.open[:len(o.open)-1]
+		o.ends(at + 1)
 	case ',':
 		if o.skip == 0 {
 			o.comma()
 		}
 	case ':':
-		if o.skip > 0 {
-			return
+		if o.skip == 0 {
+			o.member()
+			o.out = append(o.out, b)
 		}
-		if len(o.open) == 1 {
-			key := o.out[min(o.from+1, len(o.out)-1) : len(o.out)-1]
-			o.whole, o.began = slices.ContainsFunc(o.keepers, func(k string) bool { return k == string(key) }), len(o.out)
-			switch string(key) {
-			case "request", "response", "request_raw", "response_raw":
-				o.body = o.refer
-			default:
-				o.body = false // what is short there, or cut by its writer
-			}
-		}
-		o.out = append(o.out, b)
 	default:
 		o.state = inWord
 		if o.skip == 0 {
+			o.begins(b, at)
 			o.from = len(o.out)
 			o.out = append(o.out, b)
 		}
 	}
 }
 
+// member looks at the name of a member, which out ends with.
+func (o *outline) member() {
+	in := &o.open[len(o.open)-1]
+	if len(o.open) > 1 && in.picks == nil {
+		return
+	}
+	key := jsonx.Unquoted(o.out[min(o.from+1, len(o.out)-1) : len(o.out)-1])
+	if len(o.open) == 1 {
+		o.body = bodyOf(key)
+		o.rests = o.refer && (o.body >= 0 || o.picks != nil) // what is short elsewhere, or cut by its writer, need not be whole
+	}
+	if in.picks != nil {
+		pick, picked := in.picks[string(key)]
+		o.pick, o.drop = pick, !picked
+	}
+}
+
 // textMost is how much is kept of a string that begins now.
 func (o *outline) textMost() int {
 	switch {
-	case !o.body:
+	case !o.rests || o.body < 0:
 		return outlineText
 	case len(o.out) > referMany:
 		return referLess
@@ -227,19 +243,13 @@ func (o *outline) deepest() int {
 // comma begins another member: in the place of the last one when the container is full.
 func (o *outline) comma() {
 	in := &o.open[len(o.open)-1]
-	if o.whole && len(o.open) == 1 {
-		o.free += len(o.out) - o.began
-		if in.mark > 0 {
-			in.mark = len(o.out)
-		}
-		o.whole = false
+	if len(o.open) == 1 {
+		o.body, o.rests = -1, false
 	}
-	o.body = o.body && len(o.open) > 1
 	switch {
-	case o.whole:
 	case in.mark > 0:
 		o.out, o.lossy = o.out[:in.mark], true
-	case len(o.out)-in.from-o.free > o.fullAt(len(o.open)):
+	case len(o.out)-in.from > o.fullAt(len(o.open)):
 		in.mark = len(o.out)
 	}
 	o.out = append(o.out, ',')
@@ -262,15 +272,15 @@ func (o *outline) text(p []byte, i int) int {
 			i++
 			continue
 		}
-		if !o.cut && o.skip == 0 && !o.whole && len(o.out)-o.from > o.most && (p[i] < 0x80 || p[i] >= 0xc0) {
+		if !o.cut && o.skip == 0 && len(o.out)-o.from > o.most && (p[i] < 0x80 || p[i] >= 0xc0) {
 			o.cut, o.lacks = true, o.at+int64(i) // before a whole character
-			if n := len(o.out) - 6; o.body && halfEnds(o.out) {
+			if n := len(o.out) - 6; o.rests && halfEnds(o.out) {
 				o.out, o.lacks = o.out[:n], o.lacks-6
 			}
 		}
 		n := i
 		limit := len(p)
-		if !o.cut && o.skip == 0 && !o.whole { // up to where it may be cut, or from there on byte by byte to a character's end
+		if !o.cut && o.skip == 0 { // up to where it may be cut, or from there on byte by byte to a character's end
 			limit = min(limit, i+max(1, o.most+1-(len(o.out)-o.from)))
 		}
 		for n < limit && p[n] != '"' && p[n] != '\\' {
@@ -287,10 +297,11 @@ func (o *outline) text(p []byte, i int) int {
 			continue
 		}
 		if o.skip == 0 {
-			if end := o.at + int64(n); o.cut && o.body && end > o.lacks {
+			if end := o.at + int64(n); o.cut && o.rests && end > o.lacks {
 				o.out = appendRest(o.out, textRest{restRaw, o.lacks, end - o.lacks})
 			}
 			o.out = append(o.out, '"')
+			o.ends(o.at + int64(n) + 1)
 		}
 		o.state = between
 		return n + 1
@@ -310,13 +321,13 @@ func (o *outline) word(p []byte, i int) int {
 	for ; i < len(p); i++ {
 		switch p[i] {
 		case ' ', '\t', '\r', '\n', ',', ':', '}', ']':
-			if o.skip == 0 && !o.whole && len(o.out)-o.from > outlineText {
+			if o.skip == 0 && len(o.out)-o.from > outlineText {
 				o.out, o.lossy = append(o.out[:o.from], "null"...), true
 			}
 			o.state = between
 			return i
 		}
-		if o.skip == 0 && (o.whole || len(o.out)-o.from <= outlineText) {
+		if o.skip == 0 && len(o.out)-o.from <= outlineText {
 			o.out = append(o.out, p[i])
 		}
 	}

@@ -40,8 +40,8 @@ type Lines struct {
 	told    int64 // length of that beginning when it was returned as torn
 	skip    bool  // the line in progress is longer than max
 	beyond  int   // lines longer than this are outlined; 0: none
-	whole   []string
-	refer   bool // outlines have rests
+	refer   bool  // outlines have rests
+	picks   Picks // what outlines have lists and objects of; nil: everything
 	outline *outline
 	start   int64  // where the line in progress begins in the file
 	size    int64  // bytes of it that were read
@@ -59,9 +59,10 @@ type Line struct {
 	Cut    bool   // Raw is an outline: long values in it are cut or left out
 	Lossy  bool   // of an outline with rests (Lines.Refer): lists, objects or numbers in it are not whole
 
-	hole  bool  // NUL bytes were in front
-	start int64 // where it begins in the file
-	size  int64 // bytes of the file that it takes, newline included
+	hole    bool  // NUL bytes were in front
+	start   int64 // where it begins in the file
+	size    int64 // bytes of the file that it takes, newline included
+	outline *outline
 }
 
 // Size is how many bytes of the file the line takes, its newline included.
@@ -89,13 +90,12 @@ func newLines(f io.ReadCloser) *Lines {
 // Outline makes Next hand out lines longer than so many bytes as outlines, in memory for these bytes and some MiB, however long a
 // line is. An outline is an object with the members of the line in their order and without white space; of what is too large
 // for it, texts keep their beginning, lists and objects their first members and the last one. Numbers and short values are as
-// they were written. Members of the line that are named stay whole, in memory for what they hold. It is called before the first
-// Next.
-func (l *Lines) Outline(beyond int, whole ...string) { l.beyond, l.whole = beyond, whole }
+// they were written. It is called before the first Next.
+func (l *Lines) Outline(beyond int) { l.beyond = beyond }
 
 // Refer is Outline for readers that need all of a line: texts in its bodies, which are shortened, too, end in a rest (Rests) where they
 // are not whole, and lists and objects have all of their members, unless they are many megabytes without their texts.
-func (l *Lines) Refer(beyond int) { l.beyond, l.whole, l.refer = beyond, nil, true }
+func (l *Lines) Refer(beyond int) { l.beyond, l.refer = beyond, true }
 
 // Close closes the file.
 func (l *Lines) Close() error {
@@ -169,8 +169,8 @@ func (l *Lines) read() (raw []byte, whole bool, err error) {
 		case l.outline != nil:
 			l.outline.add(p)
 		case l.beyond > 0 && len(l.long)+len(p) > l.beyond:
-			l.outline = newOutline(l.whole)
-			l.outline.refer, l.outline.at = l.refer, l.start
+			l.outline = newOutline()
+			l.outline.refer, l.outline.picks, l.outline.at = l.refer, l.picks, l.start
 			l.outline.add(l.long)
 			l.outline.add(p)
 			l.long = nil
@@ -215,7 +215,7 @@ func (l *Lines) line(raw []byte, torn bool) (line Line, blank bool) {
 	if l.outline != nil {
 		line.Cut = true
 		line.Raw, line.hole, line.Damage = l.outline.result()
-		line.Lossy = l.outline.lossy
+		line.Lossy, line.outline = l.outline.lossy, l.outline
 		return line, len(line.Raw) == 0 && line.Damage == nil
 	}
 	line.Raw = bytes.TrimSpace(raw)

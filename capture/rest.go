@@ -14,7 +14,8 @@ import (
 //
 //	0xff  kind  offset, 16 hexadecimal digits  length, 16 hexadecimal digits  0xff
 //
-// Texts with rests may be joined and nested. Only a Rests may write them out.
+// Texts with rests may be joined and nested. A rest may also stand for a whole value in JSON (Line.Body, Rests.Value), which only a Rests
+// reads. Only a Rests may write them out.
 const (
 	restMark = 0xff
 	restLen  = 1 + 1 + 16 + 16 + 1
@@ -25,6 +26,7 @@ const (
 	restRaw     = 'r' // they stand there as they are: in JSON, and in a text that is JSON
 	restDecoded = 't' // their escapes are decoded: in a text
 	restEscaped = 'e' // they are escaped once more: in JSON with a text that is JSON
+	restValue   = 'v' // their escapes are decoded, and the white space between the tokens is dropped: a value in JSON that a text is
 )
 
 // textRest is a rest, taken apart.

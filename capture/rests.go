@@ -11,13 +11,14 @@ import (
 	"rolltap/internal/jsonx"
 )
 
-// Rests writes out what has rests (Lines.Refer), in small memory. Texts without any need none: a nil Rests does for them. It is used by
+// Rests writes out what has rests (Lines.Refer, Lines.Pick), in small memory. Texts without any need none: a nil Rests does for them. It is used by
 // one goroutine and valid as long as its Lines are open.
 type Rests struct {
-	f   io.ReaderAt // nil: the lines come from no file
-	buf []byte
-	out []byte
-	err error
+	f     io.ReaderAt // nil: the lines come from no file
+	buf   []byte
+	out   []byte // decoded or escaped
+	tight []byte // compacted
+	err   error
 }
 
 // Rests reads what outlines of these lines lack.
@@ -91,6 +92,43 @@ func (r *Rests) Head(text string, most int) string {
 	return string(h.b)
 }
 
+// Value is for a text that is JSON, and not ok for any other: raw is the text, a JSON string that ends in a rest, and value what it is JSON of. That is
+// written without the white space between its tokens. The text is read here to see what it is.
+func (r *Rests) Value(raw []byte) (value []byte, ok bool) {
+	in, _ := jsonx.Interior(raw)
+	before, k, behind, ok := nextRest(in)
+	if !ok || k.kind != restRaw || len(behind) > 0 {
+		return nil, false
+	}
+	k = textRest{restValue, k.from - int64(len(before)), k.size + int64(len(before))} // what is there of it stands in front of its rest
+	var check checked
+	if r.rest(&check, textRest{restDecoded, k.from, k.size}) != nil {
+		return nil, false
+	}
+	if _, err := check.Finish(); err != nil {
+		return nil, false
+	}
+	return appendRest(nil, k), true
+}
+
+// checked is told JSON in pieces and keeps nothing.
+type checked struct {
+	jsonx.Compactor
+	begun bool
+}
+
+func (c *checked) Write(p []byte) (int, error) {
+	if !c.begun && len(p) > 0 {
+		if c.begun = true; p[0] == 0xef {
+			return 0, jsonx.ErrSyntax // a byte-order mark, which a Compactor takes and no text that is JSON has
+		}
+	}
+	if err := c.Check(p); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
 // Measure counts the bytes and the line feeds of a text.
 func (r *Rests) Measure(text string) (size int64, lines int) {
 	var m measure
@@ -116,6 +154,7 @@ func (r *Rests) rest(w io.Writer, k textRest) error {
 	if r.buf == nil {
 		r.buf = make([]byte, readBuf)
 	}
+	var compact jsonx.Compactor // of a value
 	held, end := 0, k.from+k.size
 	for at := k.from; at < end; {
 		n := int(min(int64(len(r.buf)-held), end-at))
@@ -129,7 +168,7 @@ func (r *Rests) rest(w io.Writer, k textRest) error {
 		p := r.buf[:held+n]
 		whole := len(p)
 		if at < end {
-			if whole = boundary(p, k.kind == restDecoded); whole == 0 {
+			if whole = boundary(p, k.kind == restDecoded || k.kind == restValue); whole == 0 {
 				whole = len(p) // these are not the bytes that were there; somebody writes without the lock
 			}
 		}
@@ -143,6 +182,16 @@ func (r *Rests) rest(w io.Writer, k textRest) error {
 		case restEscaped:
 			r.out = jsonx.AppendEscaped(r.out[:0], piece)
 			piece = r.out
+		case restValue:
+			if bytes.IndexByte(piece, '\\') >= 0 {
+				r.out = jsonx.AppendUnquoted(r.out[:0], piece)
+				piece = r.out
+			}
+			value, err := compact.Append(r.tight[:0], piece)
+			if err != nil {
+				return r.fail(fmt.Errorf("read the rest of a text: %w", err)) // it was JSON before
+			}
+			r.tight, piece = value, value
 		}
 		if _, err := w.Write(piece); err != nil {
 			return err

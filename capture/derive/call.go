@@ -32,8 +32,10 @@ type Call struct {
 	Tokens                    Tokens
 	Own                       Own
 
-	Rests *capture.Rests // writes out what has rests; bodies have them when the Source refers and the line is long
+	Rests *capture.Rests // writes out what has rests; values have them when the Source refers, or reads records, and the line is long
 	Lossy bool           // and then: lists in the bodies are not whole
+
+	bodies *payloads // what is written of the bodies when they are not whole here; nil: they are
 }
 
 // ModelRef names a model server; both are JSON strings, nil when the record has none.

@@ -1,9 +1,11 @@
 package derive
 
 import (
+	"io"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"rolltap/internal/jsonx"
@@ -103,7 +105,7 @@ func TestSketch(t *testing.T) {
 	}
 }
 
-func TestAppendWith(t *testing.T) {
+func TestWriteWith(t *testing.T) {
 	for _, c := range []struct{ row, want string }{
 		{`{}`, `{"k":1}`},
 		{`{"a":1}`, `{"a":1,"k":1}`},
@@ -112,8 +114,13 @@ func TestAppendWith(t *testing.T) {
 		{` { } `, ` { "k":1} `},
 	} {
 		row := append(make([]byte, 0, 100), c.row...)
-		if got := string(AppendWith(nil, row, "k", []byte("1"))); got != c.want {
-			t.Errorf("%s: %s, want %s", c.row, got, c.want)
+		var got strings.Builder
+		err := WriteWith(&got, row, "k", func(w io.Writer) error {
+			_, err := w.Write([]byte("1"))
+			return err
+		})
+		if err != nil || got.String() != c.want {
+			t.Errorf("%s: %s, %v, want %s", c.row, got.String(), err, c.want)
 		}
 	}
 }

@@ -1,8 +1,10 @@
 package derive
 
 import (
+	"bytes"
 	"errors"
 	"io"
+	"maps"
 
 	"rolltap/capture"
 )
@@ -10,10 +12,10 @@ import (
 // Source is a rollout of a store.
 type Source struct {
 	Dir, Rollout string
-	Outline      int      // lines longer than this are read as outlines (capture.Lines.Outline); 0: all are read whole
-	Whole        []string // members that outlines keep whole
-	Refer        bool     // nothing is lost in outlines: their texts have rests (capture.Lines.Refer), which Call.Rests writes out
-	NoSide       bool     // as Reader.NoSide
+	Outline      int  // lines longer than this are read as outlines (capture.Lines.Outline); 0: all are read whole
+	Refer        bool // nothing is lost in outlines: their texts have rests (capture.Lines.Refer), which Call.Rests writes out
+	Record       bool // outlines have what the derived record is made of and no more, with rests (capture.Lines.Pick); it is whole
+	NoSide       bool // as Reader.NoSide
 }
 
 // Found is what a rollout has besides its calls.
@@ -35,11 +37,16 @@ func (s Source) Each(visit func(*Call, capture.Line) error) (Found, error) {
 		return f, err
 	}
 	defer lines.Close()
-	lines.Outline(s.Outline, s.Whole...)
 	r := Reader{NoSide: s.NoSide}
-	if s.Refer {
+	switch {
+	case s.Record:
+		lines.Pick(s.Outline, recordPicks())
+		r.rests = lines.Rests()
+	case s.Refer:
 		lines.Refer(s.Outline)
 		r.rests = lines.Rests()
+	default:
+		lines.Outline(s.Outline)
 	}
 	for {
 		l, err := lines.Next()
@@ -52,9 +59,18 @@ func (s Source) Each(visit func(*Call, capture.Line) error) (Found, error) {
 		f.Lines++
 		var c *Call
 		if l.Damage == nil {
-			if read, err := r.Read(l.Raw, l.Index); err == nil {
+			raw := l.Raw
+			if s.Record && l.Lossy { // no answer of a model is like that; it is better to take the room for it than to lose a part of it
+				if raw, err = wholeLine(lines, l); err != nil {
+					return f, err
+				}
+			}
+			if read, err := r.Read(raw, l.Index); err == nil {
 				c = &read
-				c.Lossy = l.Lossy
+				c.Lossy = l.Lossy && !s.Record
+				if s.Record && l.Cut {
+					c.bodies = payloadsOf(l)
+				}
 			}
 		}
 		if c == nil {
@@ -63,7 +79,7 @@ func (s Source) Each(visit func(*Call, capture.Line) error) (Found, error) {
 			f.Cut++
 		}
 		err = visit(c, l)
-		if s.Refer && r.rests.Err() != nil {
+		if r.rests != nil && r.rests.Err() != nil {
 			return f, r.rests.Err()
 		}
 		if err != nil {
@@ -72,20 +88,35 @@ func (s Source) Each(visit func(*Call, capture.Line) error) (Found, error) {
 	}
 }
 
-// Attach reads the attachment of a rollout. Reading that fails is a gap of it and is also returned. Without payloads it needs memory
-// for the answers, with payloads for all lines.
-func Attach(dir, rollout string, payloads bool) (*Attachment, error) {
-	a := &Attachment{Rollout: rollout, Payloads: payloads}
-	s := Source{Dir: dir, Rollout: rollout}
-	if !payloads {
-		s.Outline, s.Whole = 4<<20, []string{"response"} // the request counts for its model's name only
+func wholeLine(lines *capture.Lines, l capture.Line) ([]byte, error) {
+	var b bytes.Buffer
+	b.Grow(int(l.Size()))
+	err := lines.Copy(&b, l)
+	return b.Bytes(), err
+}
+
+// recordPicks names the lists and objects of which a Call is made when its Side does not matter and its bodies are written from the file.
+func recordPicks() capture.Picks {
+	type picks = capture.Picks
+	tokens := picks{"output_tokens_details": picks{}, "completion_tokens_details": picks{}, "prompt_tokens_details": picks{}, "input_tokens_details": picks{}}
+	all := picks{}
+	for _, name := range recordKeys() {
+		all[name] = picks{} // a list or an object where none may be is to be seen
 	}
-	f, err := s.Each(func(c *Call, _ capture.Line) error {
-		if c != nil {
-			a.Add(c)
-		}
-		return nil
+	maps.Copy(all, picks{
+		"model_ref": nil,
+		"request":   picks{"model": nil},
+		"response": picks{
+			"model": nil, "usage": tokens, "usageMetadata": picks{}, "incomplete_details": picks{},
+			"output": picks{"call_id": nil, "id": nil, "name": nil, "arguments": nil, "summary": picks{}},
+			"choices": picks{"message": picks{
+				"tool_calls":        picks{"id": nil, "function": picks{"name": nil, "arguments": nil}},
+				"reasoning_content": nil,
+			}},
+			"candidates": picks{"content": picks{"parts": picks{"functionCall": picks{"id": nil, "name": nil, "args": nil}, "thought": nil}}},
+			"content":    picks{"id": nil, "name": nil, "input": nil},
+		},
+		"rolltap": picks{"losses": nil, "truncated": nil, "usage": picks{}, "client": picks{}, "upstream": picks{}},
 	})
-	a.Exists, a.Marked, a.Damaged, a.Failed = f.Exists, f.Marked, f.Damaged, err != nil
-	return a, err
+	return all
 }

@@ -3,6 +3,7 @@ package derive
 import (
 	"strconv"
 
+	"rolltap/capture"
 	"rolltap/internal/jsonx"
 )
 
@@ -12,7 +13,7 @@ type Form struct {
 	Own      bool // the member rolltap, which the Gym record has not
 }
 
-// AppendJSON appends the derived record: its members in the order of the Gym record, nulls included.
+// AppendJSON appends the derived record: its members in the order of the Gym record, nulls included. It has rests where the Call has.
 func (c *Call) AppendJSON(dst []byte, form Form) []byte {
 	member := func(name string, raw []byte) {
 		if dst[len(dst)-1] != '{' {
@@ -50,10 +51,13 @@ func (c *Call) AppendJSON(dst []byte, form Form) []byte {
 	number("tokens_reasoning", c.Tokens.Reasoning)
 	number("tokens_total", c.Tokens.Total)
 	if form.Payloads {
-		member("request", c.Request)
-		member("response", c.Response)
-		member("request_raw", c.RequestRaw)
-		member("response_raw", c.ResponseRaw)
+		p := c.bodies
+		if p == nil {
+			p = &payloads{c.Request, c.Response, c.RequestRaw, c.ResponseRaw}
+		}
+		for i, name := range payloadNames() {
+			member(name, p[i])
+		}
 	}
 	dst = append(dst, `,"tool_calls":`...)
 	dst = c.appendToolCalls(dst)
@@ -75,6 +79,26 @@ func (c *Call) AppendJSON(dst []byte, form Form) []byte {
 		dst = c.Own.appendJSON(dst)
 	}
 	return append(dst, '}')
+}
+
+// payloads are the bodies of a record, nil for null: request and response, and their texts.
+type payloads [4][]byte
+
+func payloadNames() [4]string { return [4]string{"request", "response", "request_raw", "response_raw"} }
+
+// payloadsOf has rests for the bodies of a line that is cut.
+func payloadsOf(l capture.Line) *payloads {
+	var p payloads
+	for i, name := range payloadNames() {
+		want := jsonx.KindObject
+		if i >= 2 {
+			want = jsonx.KindString
+		}
+		if value, kind := l.Body(name); kind == want {
+			p[i] = value
+		}
+	}
+	return &p
 }
 
 func (r ModelRef) appendJSON(dst []byte) []byte {

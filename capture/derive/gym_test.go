@@ -100,7 +100,11 @@ func TestGymDerived(t *testing.T) {
 					t.Errorf("order %q, want %q", got, want)
 				}
 			}
-			got := string(a.AppendJSON(nil))
+			var b strings.Builder
+			if err := a.WriteJSON(&b); err != nil {
+				t.Fatal(err)
+			}
+			got := b.String()
 			if d := cmp.Diff(value(t, string(want.Attachment)), value(t, got)); d != "" {
 				t.Errorf("attachment (-want +got):\n%s", d)
 			}

@@ -1,6 +1,7 @@
 package derive
 
 import (
+	"rolltap/capture"
 	"rolltap/internal/jsonx"
 )
 
@@ -109,7 +110,7 @@ func (c *Call) appendToolCalls(dst []byte) []byte {
 			}
 			dst = append(dst, arguments...)
 		} else {
-			dst = appendArguments(dst, arguments)
+			dst = c.appendArguments(dst, arguments)
 		}
 		dst = append(dst, '}')
 	}, func([]byte) {})
@@ -118,14 +119,20 @@ func (c *Call) appendToolCalls(dst []byte) []byte {
 
 // appendArguments decodes arguments: an object is itself, text is what it is JSON of, other text is {"_raw": text}, and
 // anything else is {}.
-func appendArguments(dst, arguments []byte) []byte {
+func (c *Call) appendArguments(dst, arguments []byte) []byte {
 	switch jsonx.KindOf(arguments) {
 	case jsonx.KindObject:
 		return append(dst, arguments...)
 	case jsonx.KindString:
-		in, _ := jsonx.Interior(arguments)
-		if value := jsonx.Unquoted(in); jsonx.Valid(value) {
-			return jsonx.AppendCompact(dst, value)
+		if capture.HasRest(arguments) {
+			if value, ok := c.Rests.Value(arguments); ok {
+				return append(dst, value...)
+			}
+		} else {
+			in, _ := jsonx.Interior(arguments)
+			if value := jsonx.Unquoted(in); jsonx.Valid(value) {
+				return jsonx.AppendCompact(dst, value)
+			}
 		}
 		dst = append(dst, `{"_raw":`...)
 		return append(append(dst, arguments...), '}')

@@ -22,18 +22,17 @@ func (e *Export) gym(ctx context.Context, c *Console) error {
 	defer out.drop()
 	p := c.progress("exporting", dataBytes(e.Store, ids))
 	defer p.end()
-	var row []byte
 	for _, id := range ids {
 		a, err := derive.Attach(e.Store, id, e.Payloads)
 		if err != nil {
 			return fmt.Errorf("read %s: %w", id, err)
 		}
 		p.add(dataBytes(e.Store, []string{id}))
-		row = append(row[:0], `{"_ng_rollout_id":`...)
-		row = jsonx.AppendString(row, id)
-		row = append(append(append(row, `,"`...), derive.AttachmentName...), `":`...)
-		row = append(a.AppendJSON(row), "}\n"...)
-		if _, err := out.Write(row); err != nil {
+		row := append(jsonx.AppendString([]byte(`{"_ng_rollout_id":`), id), '}')
+		if err := derive.WriteWith(out, row, derive.AttachmentName, a.WriteJSON); err != nil {
+			return fmt.Errorf("export %s: %w", id, err)
+		}
+		if err := out.WriteByte('\n'); err != nil {
 			return err
 		}
 		if err := ctx.Err(); err != nil {
@@ -91,10 +90,7 @@ func (e *Export) gymRows(ctx context.Context, c *Console) error {
 			return fmt.Errorf("results: %w", err)
 		}
 		p.add(int64(len(row)))
-		if row, err = e.gymRow(c, &n, row); err != nil {
-			return err
-		}
-		if _, err := out.Write(row); err != nil {
+		if err := e.gymRow(c, &n, out, row); err != nil {
 			return err
 		}
 		if err := ctx.Err(); err != nil {
@@ -103,24 +99,23 @@ func (e *Export) gymRows(ctx context.Context, c *Console) error {
 	}
 }
 
-// gymRow is a row with its attachment, or as it was.
-func (e *Export) gymRow(c *Console, n *rowCounts, row []byte) ([]byte, error) {
+// gymRow writes a row with its attachment, or as it was.
+func (e *Export) gymRow(c *Console, n *rowCounts, out *newFile, row []byte) error {
 	id, kind := rowRollout(row)
 	if kind != rowBlank {
 		n.rows++
 	}
 	switch kind {
-	case rowBlank:
-		return row, nil
 	case rowDamaged:
 		n.pass(&n.damaged)
-		return row, nil
 	case rowBadID:
 		n.pass(&n.badID)
-		return row, nil
 	case rowNoID:
 		n.pass(&n.noID)
-		return row, nil
+	}
+	if kind != rowKnown {
+		_, err := out.Write(row)
+		return err
 	}
 	a, err := derive.Attach(e.Store, id, e.Payloads)
 	if err != nil {
@@ -140,11 +135,15 @@ func (e *Export) gymRow(c *Console, n *rowCounts, row []byte) ([]byte, error) {
 		n.observed++
 	}
 	end := bytes.TrimRight(row, "\r\n")
-	whole := derive.AppendWith(make([]byte, 0, len(row)+1024), end, derive.AttachmentName, a.AppendJSON(nil))
-	if tail := row[len(end):]; len(tail) > 0 {
-		return append(whole, tail...), nil
+	if err := derive.WriteWith(out, end, derive.AttachmentName, a.WriteJSON); err != nil {
+		return fmt.Errorf("row %d: export %s: %w", n.rows, id, err)
 	}
-	return append(whole, '\n'), nil // a last row without its line end
+	tail := row[len(end):]
+	if len(tail) == 0 {
+		tail = []byte{'\n'} // a last row without its line end
+	}
+	_, err = out.Write(tail)
+	return err
 }
 
 func (n *rowCounts) pass(kind *int64) {

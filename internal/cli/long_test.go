@@ -27,6 +27,7 @@ func TestExportLongLines(t *testing.T) {
 		pad.WriteString(`,"` + strings.Repeat("y", 100) + `"`)
 	}
 	pad.WriteString(`],"more":0,`)
+	padding := strings.TrimPrefix(pad.String(), `"request":`)
 	long, n := t.TempDir(), 0
 	for _, dir := range []string{store, gymStore} {
 		files, err := filepath.Glob(filepath.Join(dir, "*.capture.jsonl"))
@@ -60,6 +61,13 @@ func TestExportLongLines(t *testing.T) {
 		files, _ := filepath.Glob(filepath.Join(dir, "*.capture.jsonl"))
 		for _, f := range files {
 			id := strings.TrimSuffix(filepath.Base(f), ".capture.jsonl")
+			for _, payloads := range []bool{false, true} { // in every one of its bytes
+				short, _ := printed(t, Export{Store: dir, Format: "gym", Rollouts: []string{id}, Payloads: payloads})
+				beyond, _ := printed(t, Export{Store: long, Format: "gym", Rollouts: []string{id}, Payloads: payloads})
+				if beyond = strings.ReplaceAll(beyond, padding, "{"); short != beyond {
+					t.Errorf("%s gym, payloads %t (-short +long):\n%s", id, payloads, cmp.Diff(short, beyond))
+				}
+			}
 			for _, format := range []string{"chat", "trajectory", "html"} {
 				short, told := printed(t, Export{Store: dir, Format: format, Rollouts: []string{id}})
 				beyond, toldBeyond := printed(t, Export{Store: long, Format: format, Rollouts: []string{id}})
@@ -94,7 +102,11 @@ const exportMemory = 64 << 20
 // TestExportMemory: an export of a rollout with lines of many megabytes takes little memory, and leaves nothing out.
 func TestExportMemory(t *testing.T) {
 	if dir := os.Getenv("EXPORT_MEMORY_STORE"); dir != "" {
-		e := Export{Store: dir, Format: os.Getenv("EXPORT_MEMORY_FORMAT"), Rollouts: []string{"r"}, Out: os.Getenv("EXPORT_MEMORY_OUT")}
+		e := Export{Store: dir, Out: os.Getenv("EXPORT_MEMORY_OUT"), Results: os.Getenv("EXPORT_MEMORY_RESULTS")}
+		e.Format, e.Payloads = strings.CutSuffix(os.Getenv("EXPORT_MEMORY_FORMAT"), " with payloads")
+		if e.Results == "" {
+			e.Rollouts = []string{"r"}
+		}
 		if err := e.Run(context.Background(), &Console{Out: io.Discard}); err != nil {
 			t.Fatal(err)
 		}
@@ -110,18 +122,29 @@ func TestExportMemory(t *testing.T) {
 	}
 	dir := t.TempDir()
 	longStore(t, dir, 8<<20)
-	for format, most := range map[string]struct{ least, most int64 }{ // bytes that are written
-		"html":       {100 << 10, 14 << 20},
-		"chat":       {24 << 20, 32 << 20},
-		"trajectory": {24 << 20, 44 << 20},
+	rows := written(t, `{"_ng_rollout_id":"r","reward":1}`+"\n"+`{"_ng_rollout_id":"r","ng_model_call_capture":{"old":1},"reward":0}`+"\n")
+	const all = 8*8<<20 + 500<<10 // what the store has, almost: eight large values, one of them twice in requests, and many messages
+	for _, c := range []struct {
+		format, results string
+		least, most     int64 // bytes that are written
+	}{
+		{"html", "", 100 << 10, 14 << 20},
+		{"chat", "", 24 << 20, 32 << 20},
+		{"trajectory", "", 24 << 20, 44 << 20},
+		{"trajectory with payloads", "", 24<<20 + all, 44<<20 + all},
+		{"gym", "", 8 << 20, 9 << 20}, // the arguments of a call are part of a record
+		{"gym with payloads", "", 8<<20 + all, 9<<20 + all},
+		{"gym", rows, 16 << 20, 18 << 20},
+		{"gym with payloads", rows, 16<<20 + 2*all, 18<<20 + 2*all},
 	} {
+		format := c.format
 		out := filepath.Join(t.TempDir(), "out.html")
 		self, err := os.Executable()
 		if err != nil {
 			t.Fatal(err)
 		}
 		cmd := exec.Command(self, "-test.run=^TestExportMemory$")
-		cmd.Env = append(os.Environ(), "EXPORT_MEMORY_STORE="+dir, "EXPORT_MEMORY_FORMAT="+format, "EXPORT_MEMORY_OUT="+out, "GOMEMLIMIT=off", "GOGC=100")
+		cmd.Env = append(os.Environ(), "EXPORT_MEMORY_STORE="+dir, "EXPORT_MEMORY_FORMAT="+format, "EXPORT_MEMORY_OUT="+out, "EXPORT_MEMORY_RESULTS="+c.results, "GOMEMLIMIT=off", "GOGC=100")
 		b, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", format, err, b)
@@ -132,11 +155,11 @@ func TestExportMemory(t *testing.T) {
 			took <<= 10
 		}
 		st, err := os.Stat(out)
-		if err != nil || st.Size() < most.least || st.Size() > most.most {
+		if err != nil || st.Size() < c.least || st.Size() > c.most {
 			t.Errorf("%s: %v, %d bytes were written", format, err, st.Size())
 		}
 		if took == 0 || took > exportMemory {
-			t.Errorf("%s took %d MiB", format, took>>20)
+			t.Errorf("%s took %d MiB, with results %t", format, took>>20, c.results != "")
 		}
 		t.Logf("%s: %d MiB of memory, %d bytes written", format, took>>20, st.Size())
 	}

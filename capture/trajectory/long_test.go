@@ -36,6 +36,9 @@ func TestLongTexts(t *testing.T) {
 		"arguments that are values":  {"messages", use(words), use(words), true},
 		"shorter values":             {"messages", use(half), use(half), true},
 	} {
+		if raceDetector && why != "a text" && why != "shorter values" {
+			continue // they take seconds each, and there is one goroutine
+		}
 		t.Run(why, func(t *testing.T) {
 			s := newSession(t, c.dialect)
 			pad := user(strings.Repeat("p", max(1, 5<<20-len(fmt.Sprint(c.again))))) // the line of the second call is long in any case

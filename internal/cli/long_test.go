@@ -59,6 +59,9 @@ func TestExportLongLines(t *testing.T) {
 	}
 	for _, dir := range []string{store, gymStore} {
 		files, _ := filepath.Glob(filepath.Join(dir, "*.capture.jsonl"))
+		if raceDetector {
+			files = files[:min(1, len(files))] // they take seconds each, and there is one goroutine
+		}
 		for _, f := range files {
 			id := strings.TrimSuffix(filepath.Base(f), ".capture.jsonl")
 			for _, payloads := range []bool{false, true} { // in every one of its bytes

@@ -148,9 +148,7 @@ await step('failures', async () => {
 });
 
 await step('a count', async () => {
-  const count = ai.models.countTokens({ model, contents: 'hi' });
-  if (upstream === 'chat') assert.ok((await count).totalTokens > 0);
-  else await assert.rejects(count, (e) => e.status === 501);
+  assert.ok((await ai.models.countTokens({ model, contents: 'hi' })).totalTokens > 0);
 });
 
 if (!process.exitCode) console.log('ok');

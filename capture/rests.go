@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+	"unsafe"
 
 	"rolltap/internal/jsonx"
 )
@@ -51,21 +52,7 @@ func (r *Rests) Write(w io.Writer, json []byte) error {
 
 // WriteText writes a text whole. No piece of it ends inside a character.
 func (r *Rests) WriteText(w io.Writer, text string) error {
-	for {
-		before, k, behind, ok := nextRest(text)
-		if before != "" {
-			if _, err := io.WriteString(w, before); err != nil {
-				return err
-			}
-		}
-		if !ok {
-			return nil
-		}
-		if err := r.rest(w, k); err != nil {
-			return err
-		}
-		text = behind
-	}
+	return r.Write(w, unsafe.Slice(unsafe.StringData(text), len(text))) // writers only read
 }
 
 // Whole is a text with its rests, when it has at most so many bytes.
@@ -101,32 +88,11 @@ func (r *Rests) Value(raw []byte) (value []byte, ok bool) {
 		return nil, false
 	}
 	k = textRest{restValue, k.from - int64(len(before)), k.size + int64(len(before))} // what is there of it stands in front of its rest
-	var check checked
-	if r.rest(&check, textRest{restDecoded, k.from, k.size}) != nil {
-		return nil, false
-	}
-	if _, err := check.Finish(); err != nil {
+	var check jsonx.Checker
+	if r.rest(&check, textRest{restDecoded, k.from, k.size}) != nil || !check.Valid() {
 		return nil, false
 	}
 	return appendRest(nil, k), true
-}
-
-// checked is told JSON in pieces and keeps nothing.
-type checked struct {
-	jsonx.Compactor
-	begun bool
-}
-
-func (c *checked) Write(p []byte) (int, error) {
-	if !c.begun && len(p) > 0 {
-		if c.begun = true; p[0] == 0xef {
-			return 0, jsonx.ErrSyntax // a byte-order mark, which a Compactor takes and no text that is JSON has
-		}
-	}
-	if err := c.Check(p); err != nil {
-		return 0, err
-	}
-	return len(p), nil
 }
 
 // Measure counts the bytes and the line feeds of a text.
@@ -154,6 +120,7 @@ func (r *Rests) rest(w io.Writer, k textRest) error {
 	if r.buf == nil {
 		r.buf = make([]byte, readBuf)
 	}
+	decoded := k.kind == restDecoded || k.kind == restValue
 	var compact jsonx.Compactor // of a value
 	held, end := 0, k.from+k.size
 	for at := k.from; at < end; {
@@ -168,25 +135,20 @@ func (r *Rests) rest(w io.Writer, k textRest) error {
 		p := r.buf[:held+n]
 		whole := len(p)
 		if at < end {
-			if whole = boundary(p, k.kind == restDecoded || k.kind == restValue); whole == 0 {
+			if whole = boundary(p, decoded); whole == 0 {
 				whole = len(p) // these are not the bytes that were there; somebody writes without the lock
 			}
 		}
 		piece := p[:whole]
+		if decoded && bytes.IndexByte(piece, '\\') >= 0 {
+			r.out = jsonx.AppendUnquoted(r.out[:0], piece)
+			piece = r.out
+		}
 		switch k.kind {
-		case restDecoded:
-			if bytes.IndexByte(piece, '\\') >= 0 {
-				r.out = jsonx.AppendUnquoted(r.out[:0], piece)
-				piece = r.out
-			}
 		case restEscaped:
 			r.out = jsonx.AppendEscaped(r.out[:0], piece)
 			piece = r.out
 		case restValue:
-			if bytes.IndexByte(piece, '\\') >= 0 {
-				r.out = jsonx.AppendUnquoted(r.out[:0], piece)
-				piece = r.out
-			}
 			value, err := compact.Append(r.tight[:0], piece)
 			if err != nil {
 				return r.fail(fmt.Errorf("read the rest of a text: %w", err)) // it was JSON before

@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"rolltap/capture"
+	"rolltap/internal/jsonx"
 )
 
 // gist is what an element of a request, or an answer, is recognised by.
@@ -119,8 +120,8 @@ func (p *gister) item(it Item) uint64 {
 	}
 	h.WriteByte(0)
 	if it.Kind == Called {
-		var check checked
-		if p.rests.WriteText(&check, it.Text) == nil && check.whole() {
+		var check jsonx.Checker
+		if p.rests.WriteText(&check, it.Text) == nil && check.Valid() {
 			p.rests.WriteText(&respelled{to: &h}, it.Text)
 			return h.Sum64()
 		}

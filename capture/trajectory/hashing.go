@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"hash/maphash"
 	"io"
-	"strings"
 	"unicode"
 
 	"rolltap/internal/jsonx"
@@ -34,21 +33,6 @@ func (t *trimmed) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-func (t *trimmed) WriteString(s string) (int, error) {
-	n := len(s)
-	if !t.begun {
-		s = strings.TrimLeftFunc(s, unicode.IsSpace)
-		t.begun = len(s) > 0
-	}
-	if end := len(strings.TrimRightFunc(s, unicode.IsSpace)); end > 0 {
-		t.h.WriteString(s[:end])
-		t.sum = t.h.Sum64()
-		s = s[end:]
-	}
-	t.h.WriteString(s)
-	return n, nil
-}
-
 // dense hashes what is no white space.
 type dense struct {
 	h    *maphash.Hash
@@ -61,24 +45,6 @@ func (d *dense) Write(p []byte) (int, error) {
 		d.some = true
 	}
 	return len(p), nil
-}
-
-func (d *dense) WriteString(s string) (int, error) {
-	for w := range strings.FieldsSeq(s) {
-		d.h.WriteString(w)
-		d.some = true
-	}
-	return len(s), nil
-}
-
-// checked looks whether a text is JSON.
-type checked struct{ jsonx.Compactor }
-
-func (c *checked) Write(p []byte) (int, error) { return len(p), c.Check(p) }
-
-func (c *checked) whole() bool {
-	_, err := c.Finish()
-	return err == nil
 }
 
 // respelled writes JSON on without white space between its tokens and with texts spelled in one way.

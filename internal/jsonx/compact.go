@@ -87,6 +87,31 @@ func (c *Compactor) Finish() (Kind, error) {
 	return KindInvalid, ErrSyntax
 }
 
+// Checker is Valid for JSON that is written to it in pieces, split anywhere. The zero value is ready.
+type Checker struct {
+	c     Compactor
+	begun bool
+}
+
+// Write fails as soon as no continuation can make the input valid.
+func (c *Checker) Write(p []byte) (int, error) {
+	if !c.begun && len(p) > 0 {
+		if c.begun = true; p[0] == bom[0] { // a Compactor takes one
+			return 0, ErrSyntax
+		}
+	}
+	if err := c.c.Check(p); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Valid is asked when everything is written. It is for who has looked at the errors of Write.
+func (c *Checker) Valid() bool {
+	_, err := c.c.Finish()
+	return err == nil
+}
+
 // AppendCompact appends a valid value without the white space between its tokens: a line end among it would tear an event of a stream apart.
 // dst and raw must not overlap.
 func AppendCompact(dst, raw []byte) []byte {

@@ -52,6 +52,13 @@ func FuzzCompactor(f *testing.F) {
 		if Valid(in) != (err == nil && !marked) {
 			t.Fatalf("Valid %v, Compactor %v", Valid(in), err)
 		}
+		var check Checker
+		_, e1 := check.Write(in[:first])
+		_, e2 := check.Write(in[first:second])
+		_, e3 := check.Write(in[second:])
+		if got := e1 == nil && e2 == nil && e3 == nil && check.Valid(); got != Valid(in) {
+			t.Fatalf("cut at %d and %d: Checker %v, Valid %v", first, second, got, Valid(in))
+		}
 		if depth(body) <= MaxDepth {
 			if want := json.Valid(body) && utf8.Valid(body); want != (err == nil) {
 				t.Fatalf("encoding/json says %v, Compactor %v", want, err)

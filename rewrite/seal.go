@@ -11,6 +11,7 @@ import (
 
 	"rolltap/internal/jsonx"
 	"rolltap/rewrite/canon"
+	"rolltap/rewrite/dialect"
 )
 
 // A seal is the signature, or the encrypted content, that reasoning gets here when its own model sealed it for nobody, or for another dialect
@@ -26,8 +27,8 @@ import (
 //
 // The version is in the prefix. Texts are the insides of JSON strings.
 const (
-	sealOpen  = "rolltap1c_"
-	sealKeyed = "rolltap1k_"
+	sealOpen  = dialect.SealMark + "c_"
+	sealKeyed = dialect.SealMark + "k_"
 
 	sealCheck = 8
 	sealNonce = 12

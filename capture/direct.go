@@ -12,9 +12,9 @@ import (
 const (
 	// directBlock is what goes around the system's memory in multiples: what devices and file systems ask for, of places in files and in memory.
 	directBlock = 4096
-	// directFrom is how many bytes of one line it takes for that to cost less than a copy to the system's memory. Lines of long prompts fill that for
-	// nobody: they are synced at once, and who reads them reads them later.
-	directFrom = 128 << 10
+	// directFrom is how many bytes of one line it takes for that to cost less than a copy to the system's memory. What is not written twice, but synced
+	// at once in its own file, fills that for nobody: who reads it reads it later.
+	directFrom = journalTo
 	// directPiece is how many bytes are moved to such a place at a time.
 	directPiece = 256 << 10
 )

@@ -11,9 +11,7 @@ import (
 	"rolltap/capture/protocol"
 )
 
-const (
-	journalBatchMax = 4 << 20 // bytes that one write gathers
-)
+const journalBatchMax = 4 << 20 // bytes that one write gathers
 
 // writeBatch makes a batch durable in the segment that it returns. protocol.Entries says what is done next.
 func (j *journal) writeBatch(b *journalBatch) (s *segment, p protocol.Entries, err error) {

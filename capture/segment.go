@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -172,18 +173,12 @@ func (s *segmentReader) next() (segmentEntry, error) {
 // skipPadding goes on to the next block when there is nothing but NUL bytes up to there. It is asked where no entry is: of one that begins just in
 // front of a block, what is there may be NUL bytes as well.
 func (s *segmentReader) skipPadding() (ok bool, err error) {
-	n := -s.off & (directBlock - 1)
-	rest := s.buf[:min(n, s.size-s.off)]
-	if n == 0 {
-		return false, nil
-	}
+	rest := s.buf[:min(-s.off&(directBlock-1), s.size-s.off)]
 	if n, err := s.r.ReadAt(rest, s.off); n < len(rest) {
 		return false, shortSegment(err)
 	}
-	for _, c := range rest {
-		if c != 0 {
-			return false, nil
-		}
+	if len(rest) == 0 || len(bytes.Trim(rest, "\x00")) > 0 {
+		return false, nil
 	}
 	s.off += int64(len(rest))
 	return true, nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
 	"reflect"
@@ -239,8 +240,9 @@ func each(err error) []error {
 func (s *serve) Run(ctx context.Context, p *program, k *kong.Context) error {
 	log, end := p.gathered(s.Settings.LogFormat, s.Settings.LogLevel)
 	defer end()
+	defer leaveRoom()()
 	log.Info("configuration", zap.String("version", p.build.Version), zap.String("commit", p.build.Commit),
-		zap.Object("settings", effective(k)), zap.Object("origins", origins(k, p.settings)), zap.ByteString("rewrite", p.settings.Section("rewrite")))
+		zap.Object("settings", effective(k)), zap.Object("origins", origins(k, p.settings)), zap.ByteString("rewrite", p.settings.Section("rewrite")), memoryLimit())
 	defer p.raiseProcs()()
 	defer pace.Start(p.environ)()
 	server, err := proxy.Open(proxy.Config(s.Settings), proxy.Deps{Log: log, Version: p.build.Version, Commit: p.build.Commit})
@@ -260,6 +262,32 @@ func (p *program) raiseProcs() (lower func()) {
 	before := runtime.GOMAXPROCS(0)
 	runtime.GOMAXPROCS(2 * before)
 	return func() { runtime.GOMAXPROCS(before) }
+}
+
+// leaveRoom lowers the memory limit that GOMEMLIMIT gave, which manifests take from the container's: Go counts neither the program's
+// own pages nor sockets nor pages of files, and the container does. Without room for its code a program that comes from the disk, as it does
+// on a node that has just pulled the image, is read in again and again and does next to nothing else. The returned func takes it back.
+func leaveRoom() (restore func()) {
+	before := debug.SetMemoryLimit(-1)
+	debug.SetMemoryLimit(roomFor(before))
+	return func() { debug.SetMemoryLimit(before) }
+}
+
+// roomFor is what Go may use of limit bytes; math.MaxInt64 is no limit. The rest is 16 MiB for the code and a
+// sixteenth for what grows with the traffic, but at most a third.
+func roomFor(limit int64) int64 {
+	if limit == math.MaxInt64 {
+		return limit
+	}
+	return limit - min(limit/3, 16<<20+limit/16)
+}
+
+// memoryLimit is what Go may use, in bytes, if that is limited.
+func memoryLimit() zap.Field {
+	if limit := debug.SetMemoryLimit(-1); limit != math.MaxInt64 {
+		return zap.Int64("memory_limit", limit)
+	}
+	return zap.Skip()
 }
 
 // effective is the configuration that holds, secrets masked. Paths of files that hold secrets are none.

@@ -8,12 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -214,6 +216,26 @@ func TestEffectiveConfiguration(t *testing.T) {
 	}
 	if len(s.warned) == 0 || !strings.Contains(s.warned[0], "ROLLTAP_STROE") {
 		t.Errorf("warned: %q", s.warned)
+	}
+}
+
+// What a container may hold is not all Go's: the code has to stay in memory, too. Lowered while it serves, and said.
+func TestRoomForTheCode(t *testing.T) {
+	const mib = 1 << 20
+	for limit, want := range map[int64]int64{math.MaxInt64: math.MaxInt64, 1024 * mib: 944 * mib, 256 * mib: 224 * mib, 64 * mib: 44 * mib, 24 * mib: 16 * mib} {
+		if got := roomFor(limit); got != want {
+			t.Errorf("of %d bytes: %d, want %d", limit, got, want)
+		}
+	}
+	before := debug.SetMemoryLimit(256 * mib)
+	defer debug.SetMemoryLimit(before)
+	s := start(t, nil, "--store="+t.TempDir())
+	s.stop(0)
+	if got := s.config["memory_limit"]; got != 224.*mib {
+		t.Errorf("the log says %v", got)
+	}
+	if got := debug.SetMemoryLimit(-1); got != 256*mib {
+		t.Errorf("behind the run the limit is %d", got)
 	}
 }
 

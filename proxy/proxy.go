@@ -471,6 +471,6 @@ const (
 	lineBudget = 256 << 20 // encoded records that wait for the disk; beyond it they are streamed from the copies
 )
 
-// memoryFor is a budget that leaves room for everything else: an eighth of the process's memory limit (GOMEMLIMIT), if it has
-// one, and at most as much as given.
+// memoryFor is a budget that leaves room for everything else: an eighth of the process's memory limit, if it has one, and at most as much as
+// given.
 func memoryFor(most int64) int64 { return min(most, debug.SetMemoryLimit(-1)/8) }

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Container is the image, run as in production: no capabilities, no new privileges, a root that cannot be written, a small tmpfs at
@@ -48,6 +50,9 @@ func StartContainer(image, store, upstream string, settings ...string) (*Contain
 	if err := errors.Join(os.Chown(store, 0, 65532), os.Chmod(store, 0o775|os.ModeSetgid)); err != nil {
 		return nil, err
 	}
+	if err := cold(image); err != nil {
+		return nil, err
+	}
 	c := &Container{Name: fmt.Sprintf("rolltap-try-%d", os.Getpid()), Proxy: ports[0], Admin: ports[1], Store: store}
 	args := []string{"run", "--rm=false", "--name", c.Name, "--pull", "never", "--read-only", "--read-only-tmpfs=false", "--network", "host",
 		"--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1000:1000", "--cap-drop", "all", "--security-opt", "no-new-privileges",
@@ -75,6 +80,23 @@ func StartContainer(image, store, upstream string, settings ...string) (*Contain
 		return nil, err
 	}
 	return c, nil
+}
+
+// cold puts the image's program out of the page cache, as it is on a node that has just pulled it: the container that brings its pages in is the
+// one that they are counted for.
+func cold(image string) error {
+	mounted, err := podman("image", "mount", image).Output()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = podman("image", "unmount", image).Run() }() // a mount more or less is the storage's own business
+	f, err := os.Open(filepath.Join(strings.TrimSpace(string(mounted)), "rolltap"))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	// Pages that are not on disk yet would stay.
+	return errors.Join(f.Sync(), unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED))
 }
 
 // find asks for the container's process and where its memory is counted.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+
+	"rolltap/internal/storefs"
 )
 
 // Clear removes what the store holds of a rollout, before another attempt is made under the same id: data, marker, seal
@@ -48,5 +50,5 @@ func remove(dir, rollout string, locked bool) error {
 	if !removed {
 		return nil
 	}
-	return syncDir(dir)
+	return storefs.SyncFolder(dir)
 }

@@ -45,7 +45,7 @@ func TestCursor(t *testing.T) {
 	long := `{"a":"` + strings.Repeat("x", 1000) + "\"}\n"
 	write := func(s string) {
 		t.Helper()
-		f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, fileMode)
+		f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o640)
 		if err == nil {
 			_, err = f.WriteString(s)
 			err = errors.Join(err, f.Close())

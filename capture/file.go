@@ -61,7 +61,7 @@ var (
 	errMoved  = errors.New("removed or replaced before the lock was ours")
 )
 
-// osFiles is the file system itself. Files that it makes get the mode; zero means fileMode.
+// osFiles is the file system itself. Files that it makes get the mode; zero means 0640.
 type osFiles struct{ mode fs.FileMode }
 
 func (fsys osFiles) lock(path string, create bool) (lock, error) {
@@ -168,8 +168,8 @@ func (osFiles) stat(path string) (fs.FileInfo, error) {
 	return st, nil
 }
 
-func (fsys osFiles) mkdir(dir string) error { return mkdirDurable(dir, fsys.mode) }
-func (osFiles) syncDir(dir string) error    { return syncDir(dir) }
+func (fsys osFiles) mkdir(dir string) error { return storefs.MakeFolder(dir, fsys.mode) }
+func (osFiles) syncDir(dir string) error    { return storefs.SyncFolder(dir) }
 
 func (osFiles) free(dir string) (int64, error) {
 	var st unix.Statfs_t
@@ -187,13 +187,4 @@ func syncFile(path string) error {
 	}
 	defer f.Close()
 	return f.Sync()
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }

@@ -51,7 +51,7 @@ type journalOptions struct {
 	// nil and must not block.
 	trouble func(rollout string, err error)
 
-	mode fs.FileMode  // of files; zero means fileMode
+	mode fs.FileMode  // of files; zero means 0640
 	fs   journalFiles // nil means the real ones
 }
 

@@ -358,7 +358,7 @@ func TestJournalFolderGone(t *testing.T) {
 				err = os.Rename(dir, dir+"-away")
 			case "replaced":
 				if err = os.Remove(seg); err == nil {
-					err = os.WriteFile(seg, nil, fileMode)
+					err = os.WriteFile(seg, nil, 0o640)
 				}
 			}
 			if err != nil {

@@ -87,7 +87,7 @@ func TestSameNumberAgain(t *testing.T) {
 	if err := Clear(t.Context(), dir, "r"); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, append(line, line...), fileMode); err != nil { // and dies
+	if err := os.WriteFile(path, append(line, line...), 0o640); err != nil { // and dies
 		t.Fatal(err)
 	}
 	now, _ := os.Stat(path)

@@ -23,7 +23,7 @@ func rolloutOfAge(t testing.TB, s *Store, id string, age time.Duration, size int
 			t.Fatal(err)
 		}
 	}
-	if err := Seal(s.o.Dir, id); err != nil {
+	if err := Seal(s.o.Dir, id, 0); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{dataPath(s.o.Dir, id), markerPath(s.o.Dir, id), damagedPath(s.o.Dir, id), sealPath(s.o.Dir, id)} {
@@ -140,7 +140,7 @@ func TestKeep_notWhatIsNotOver(t *testing.T) {
 		}
 	}
 	leave()
-	if err := Seal(s.o.Dir, "open"); err != nil {
+	if err := Seal(s.o.Dir, "open", 0); err != nil {
 		t.Fatal(err)
 	}
 	aged(t, sealPath(s.o.Dir, "open"), time.Hour)
@@ -207,7 +207,7 @@ func TestKeep_goesOnBehindAFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range []string{"a", "c"} {
-		if err := Seal(s.o.Dir, id); err != nil {
+		if err := Seal(s.o.Dir, id, 0); err != nil {
 			t.Fatal(err)
 		}
 		aged(t, sealPath(s.o.Dir, id), time.Hour)
@@ -246,7 +246,7 @@ func TestKeep_besideWriters(t *testing.T) {
 			t.Error(err)
 		}
 		since[id]++
-		if err := Seal(s.o.Dir, id); err != nil {
+		if err := Seal(s.o.Dir, id, 0); err != nil {
 			t.Error(err)
 		}
 		aged(t, dataPath(s.o.Dir, id), time.Hour)

@@ -5,30 +5,15 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"golang.org/x/sys/unix"
-)
 
-// fileMode is the mode of files where Options.Mode says nothing else.
-const fileMode fs.FileMode = 0o640
+	"rolltap/internal/storefs"
+)
 
 // ErrNoRegularFile is returned for a symbolic link, a pipe or a device under the name of a store's file. Nothing is written
 // through it: who may make one may not be who may write where it leads.
 var ErrNoRegularFile = errors.New("no regular file")
-
-// dirMode is the mode of folders beside files of the mode: who may read a file may enter its folder.
-func dirMode(mode fs.FileMode) fs.FileMode {
-	mode = modeOf(mode)
-	return mode | 0o100 | mode&0o444>>2
-}
-
-func modeOf(mode fs.FileMode) fs.FileMode {
-	if mode == 0 {
-		return fileMode
-	}
-	return mode
-}
 
 // ValidMode reports whether the files of a store may have the mode: readable and writable for their owner, writable for
 // nobody who is in neither group, and executable for nobody.
@@ -49,11 +34,11 @@ func openFile(path string, flag int) (*os.File, error) {
 
 // createFile makes a file that is not there yet, with the mode, whatever the umask.
 func createFile(path string, flag int, mode fs.FileMode) (*os.File, error) {
-	f, err := os.OpenFile(path, flag|os.O_CREATE|os.O_EXCL, modeOf(mode))
+	f, err := os.OpenFile(path, flag|os.O_CREATE|os.O_EXCL, storefs.FileMode(mode))
 	if err != nil {
 		return nil, err
 	}
-	if err := f.Chmod(modeOf(mode)); err != nil {
+	if err := f.Chmod(storefs.FileMode(mode)); err != nil {
 		f.Close()
 		return nil, err
 	}
@@ -94,43 +79,4 @@ func noLink(path string) error {
 		return fmt.Errorf("%s is a symbolic link", path)
 	}
 	return nil
-}
-
-// mkdirDurable tries again while parents disappear under it: another process removes the folder of journals when it is empty.
-func mkdirDurable(dir string, mode fs.FileMode) error {
-	var err error
-	for range 100 {
-		if err = mkdirOnce(dir, mode); !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return err
-}
-
-func mkdirOnce(dir string, mode fs.FileMode) error {
-	if st, err := os.Stat(dir); err == nil {
-		if !st.IsDir() {
-			return fmt.Errorf("%s is no directory", dir)
-		}
-		return nil
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	parent := filepath.Dir(dir)
-	if parent != dir {
-		if err := mkdirOnce(parent, mode); err != nil {
-			return err
-		}
-	}
-	switch err := os.Mkdir(dir, dirMode(mode)); {
-	case err == nil:
-		if err := os.Chmod(dir, dirMode(mode)); err != nil { // whatever the umask has taken
-			return err
-		}
-	default:
-		if st, e := os.Stat(dir); e != nil || !st.IsDir() { // else somebody else was quicker
-			return err
-		}
-	}
-	return syncDir(parent)
 }

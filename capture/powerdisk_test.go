@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"rolltap/internal/storefs"
 )
 
 // powerDisk is a folder of which is known what a power cut would leave. The store under test writes to the real folder through
@@ -20,7 +22,7 @@ import (
 //   - of a file, each sector that was written, by itself, and each size that the file has had;
 //   - of a folder, each name, by itself, with everything that it has stood for.
 //
-// Folders are taken for durable: mkdirDurable makes them before anything is in them. What a failed sync covered is durable only
+// Folders are taken for durable: storefs.MakeFolder makes them before anything is in them. What a failed sync covered is durable only
 // when its sector is written again.
 type powerDisk struct {
 	t    testing.TB
@@ -68,7 +70,7 @@ func newPowerDisk(t testing.TB) *powerDisk {
 	t.Cleanup(func() { os.RemoveAll(root) })
 	d := &powerDisk{t: t, dir: filepath.Join(root, "store"), keep: filepath.Join(root, "keep")}
 	d.now = diskState{map[uint64]*image{}, map[string][]uint64{}, map[string]string{}, map[string]string{}, map[string]bool{}}
-	if err := os.Mkdir(d.keep, dirMode(0)); err != nil {
+	if err := os.Mkdir(d.keep, 0o750); err != nil {
 		t.Fatal(err)
 	}
 	return d
@@ -204,7 +206,7 @@ func (d *powerDisk) syncDir(dir string) error {
 		if d.lie != nil && d.lie(dir, false) {
 			return nil
 		}
-		if err := syncDir(dir); err != nil {
+		if err := storefs.SyncFolder(dir); err != nil {
 			return err
 		}
 		d.durableNames(dir)

@@ -67,7 +67,7 @@ func (d *powerDisk) lay(l leftover) error {
 	if err := os.RemoveAll(d.dir); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(d.dir, dirMode(0)); err != nil {
+	if err := os.MkdirAll(d.dir, 0o750); err != nil {
 		return err
 	}
 	for name, number := range l.names {
@@ -75,7 +75,7 @@ func (d *powerDisk) lay(l leftover) error {
 			continue
 		}
 		path := filepath.Join(d.dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), dirMode(0)); err != nil {
+		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 			return err
 		}
 		f, err := os.OpenFile(d.kept(number), os.O_WRONLY|os.O_TRUNC, 0)

@@ -69,7 +69,7 @@ func TestPresenceFollowsItsFolder(t *testing.T) {
 	if err := os.Rename(dir, dir+"-gone"); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(dir, dirMode(0)); err != nil {
+	if err := os.Mkdir(dir, 0o750); err != nil {
 		t.Fatal(err)
 	}
 	s.presence.mu.Lock()
@@ -138,10 +138,13 @@ func TestSeal(t *testing.T) {
 	}
 	sealed(false)
 	for range 2 {
-		if err := Seal(dir, "a"); err != nil {
+		if err := Seal(dir, "a", 0o660); err != nil {
 			t.Fatal(err)
 		}
 		sealed(true)
+	}
+	if st, err := os.Stat(sealPath(dir, "a")); err != nil || st.Mode() != 0o660 {
+		t.Errorf("the seal's mode: %v, %v", st.Mode(), err)
 	}
 	if err := s.Append(t.Context(), record("a", callID(), `{}`)); err != nil {
 		t.Errorf("a record of a sealed rollout: %v", err)
@@ -150,10 +153,10 @@ func TestSeal(t *testing.T) {
 		t.Fatal(err)
 	}
 	sealed(false)
-	if err := Seal(dir, "../a"); !errors.Is(err, ErrInvalidID) {
+	if err := Seal(dir, "../a", 0); !errors.Is(err, ErrInvalidID) {
 		t.Errorf("an invalid id: %v", err)
 	}
-	if err := Seal(filepath.Join(dir, "none"), "a"); err == nil {
+	if err := Seal(filepath.Join(dir, "none"), "a", 0); err == nil {
 		t.Error("sealed in a folder that is not there")
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"rolltap/internal/storefs"
 )
 
 // Repair moves what is no record out of the data files: damaged lines and torn tails go, as they are, to
@@ -88,13 +90,13 @@ func (v *verifier) repair(ctx context.Context, id string) error {
 	if !found {
 		return nil // what looked torn was a write that went on
 	}
-	if err := syncDir(v.dir); err != nil {
+	if err := storefs.SyncFolder(v.dir); err != nil {
 		return err
 	}
 	if err := os.Rename(temp, path); err != nil {
 		return err
 	}
-	return syncDir(v.dir)
+	return storefs.SyncFolder(v.dir)
 }
 
 // sound reports whether there is nothing to repair.

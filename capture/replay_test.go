@@ -71,10 +71,10 @@ func (c *crashed) set(rollout, content string) {
 		c.t.Fatal(err)
 	}
 	for name, b := range c.segments {
-		if err := os.MkdirAll(filepath.Dir(name), dirMode(0)); err != nil {
+		if err := os.MkdirAll(filepath.Dir(name), 0o750); err != nil {
 			c.t.Fatal(err)
 		}
-		if err := os.WriteFile(name, b, fileMode); err != nil {
+		if err := os.WriteFile(name, b, 0o640); err != nil {
 			c.t.Fatal(err)
 		}
 	}
@@ -373,11 +373,11 @@ func TestReplayEmptyJournals(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"empty", "with-lock"} {
-		if err := os.MkdirAll(filepath.Join(dir, journalDir, name), dirMode(0)); err != nil {
+		if err := os.MkdirAll(filepath.Join(dir, journalDir, name), 0o750); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, journalDir, "with-lock", journalLock), nil, fileMode); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, journalDir, "with-lock", journalLock), nil, 0o640); err != nil {
 		t.Fatal(err)
 	}
 	if err := replayJournals(t.Context(), dir, nil); err != nil {

@@ -112,7 +112,7 @@ func TestReplayKilled(t *testing.T) {
 			// One file at a time, or two count the steps at once.
 			c.set("s", c.whole["s"])
 			for name, b := range c.segments {
-				os.WriteFile(name, without(t, b, "s"), fileMode)
+				os.WriteFile(name, without(t, b, "s"), 0o640)
 			}
 			err := r.run(t.Context())
 			if err != nil && !errors.Is(err, killed) {

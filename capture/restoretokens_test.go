@@ -68,13 +68,13 @@ func (c *tokenCrash) lay(content, state string) {
 		c.t.Fatal(err)
 	}
 	for name, b := range c.segments {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(name), dirMode(0)), os.WriteFile(name, b, fileMode)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o750), os.WriteFile(name, b, 0o640)); err != nil {
 			c.t.Fatal(err)
 		}
 	}
 	os.Remove(tokenStatePath(c.dir, "r"))
 	if state != "" {
-		if err := os.WriteFile(tokenStatePath(c.dir, "r"), []byte(state), fileMode); err != nil {
+		if err := os.WriteFile(tokenStatePath(c.dir, "r"), []byte(state), 0o640); err != nil {
 			c.t.Fatal(err)
 		}
 	}
@@ -209,7 +209,7 @@ func TestReplayTokensElsewhere(t *testing.T) {
 
 		c = crashTokens(t, p, entryLine("a", ""))
 		path := c.name.path(c.dir)
-		if err := errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, []byte("another\n"), fileMode)); err != nil {
+		if err := errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, []byte("another\n"), 0o640)); err != nil {
 			t.Fatal(err)
 		}
 		if err := replayJournals(t.Context(), c.dir, nil); err != nil {

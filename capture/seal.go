@@ -6,27 +6,30 @@ import (
 	"io/fs"
 	"os"
 	"time"
+
+	"rolltap/internal/storefs"
 )
 
-// Seal says that no further call belongs to the rollout: it makes <id>.capture.sealed, durably. A second one changes nothing. The store takes
+// Seal says that no further call belongs to the rollout: it makes <id>.capture.sealed, durably and with the mode, see Options.Mode. A second one
+// changes nothing. The store takes
 // records of a sealed rollout as ever, those of refusals among them: to refuse calls is for who serves them, see Sealed. Clear takes the seal
 // away.
-func Seal(dir, rollout string) error {
+func Seal(dir, rollout string, mode fs.FileMode) error {
 	if !ValidID(rollout) {
 		return fmt.Errorf("%w: %q", ErrInvalidID, rollout)
 	}
 	path := sealPath(dir, rollout)
-	f, err := createFile(path, os.O_WRONLY, 0)
+	f, err := createFile(path, os.O_WRONLY, mode)
 	switch {
 	case errors.Is(err, fs.ErrExist): // perhaps a moment ago, and not durable yet
 		if err = syncFile(path); err == nil {
-			err = syncDir(dir)
+			err = storefs.SyncFolder(dir)
 		}
 	case err == nil:
 		_, err = f.Write(append(appendUnix([]byte(`{"sealed_at":`), time.Now()), "}\n"...))
 		err = errors.Join(err, f.Sync(), f.Close())
 		if err == nil {
-			err = syncDir(dir)
+			err = storefs.SyncFolder(dir)
 		}
 		if err != nil {
 			err = errors.Join(err, os.Remove(path))

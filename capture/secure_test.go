@@ -15,7 +15,7 @@ import (
 // appendTo appends to a token file of rollout r and says so, with a Sync that fails with err or syncs and counts.
 func appendTo(t *testing.T, dir string, p Part, text string, isNew bool, syncs *int, err error) Appended {
 	t.Helper()
-	f, e := os.OpenFile(nameOf("r", p).path(dir), os.O_RDWR|os.O_CREATE, fileMode)
+	f, e := os.OpenFile(nameOf("r", p).path(dir), os.O_RDWR|os.O_CREATE, 0o640)
 	if e != nil {
 		t.Fatal(e)
 	}

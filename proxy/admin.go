@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/http/pprof"
@@ -135,7 +136,7 @@ func (s *Server) adminMux(m *metrics.Metrics, deps Deps) (*http.ServeMux, error)
 		}
 	}
 	if s.store != nil {
-		mux.Handle("/api/", guard(api.New(api.Options{Dir: s.cfg.Store, Tokens: s.tokens, Log: s.log}).ServeHTTP))
+		mux.Handle("/api/", guard(api.New(api.Options{Dir: s.cfg.Store, Mode: fs.FileMode(s.cfg.StoreMode), Tokens: s.tokens, Log: s.log}).ServeHTTP))
 	}
 	mux.Handle("/debug/pprof/", guard(pprof.Index))
 	mux.Handle("/debug/pprof/cmdline", guard(pprof.Cmdline))

@@ -24,7 +24,7 @@ func TestKeep_runsBesideTheServer(t *testing.T) {
 	first.stop()
 	wait(t, "Run returns", first.ended)
 	for _, rollout := range []string{"sealed", "taught"} {
-		if err := capture.Seal(store, rollout); err != nil {
+		if err := capture.Seal(store, rollout, 0); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -17,7 +17,7 @@ func TestSealed(t *testing.T) {
 		t.Run(s.dialect, func(t *testing.T) {
 			up := newUpstream(t, answerAll)
 			r := start(t, up.url())
-			if err := capture.Seal(r.cfg.Store, "r"); err != nil {
+			if err := capture.Seal(r.cfg.Store, "r", 0); err != nil {
 				t.Fatal(err)
 			}
 			res, got, err := r.do("POST", "/ng-rollout/r"+s.path, s.ask)

@@ -129,7 +129,7 @@ func TestWrongSums(t *testing.T) {
 	wantProblem(t, dir, "r", "call c2 is within what is indexed and has no digest")
 	write(t, dataPath(dir, "r"), string(b)+string(b))
 	wantProblem(t, dir, "r", "call c1 is on line 1 already, with the same payload")
-	if err := os.WriteFile(markerPath(dir, "r"), []byte("c1\n"), fileMode); err != nil {
+	if err := os.WriteFile(markerPath(dir, "r"), []byte("c1\n"), 0o640); err != nil {
 		t.Fatal(err)
 	}
 	wantProblem(t, dir, "r", "there is a marker, and the state is not incomplete")

@@ -1,7 +1,6 @@
 package training
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -43,12 +42,12 @@ type files interface {
 // ErrNoFile is returned for a path that names something else than a regular file.
 var ErrNoFile = errors.New("no regular file")
 
-// osFiles is the file system itself. Files that it makes get the mode; zero means fileMode.
+// osFiles is the file system itself. Files that it makes get the mode; zero means 0640.
 type osFiles struct{ mode fs.FileMode }
 
 // make makes a file that is not there yet, with the mode whatever the umask.
 func (fsys osFiles) make(path string) (*os.File, error) {
-	mode := cmp.Or(fsys.mode, fileMode)
+	mode := storefs.FileMode(fsys.mode)
 	f, err := os.OpenFile(path, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL, mode)
 	if err != nil {
 		return nil, err
@@ -104,7 +103,7 @@ func (fsys osFiles) replace(path string, content []byte, durable bool) error {
 	}
 	_, err = f.Write(content)
 	if err == nil {
-		err = f.Chmod(cmp.Or(fsys.mode, fileMode))
+		err = f.Chmod(storefs.FileMode(fsys.mode))
 	}
 	if err == nil {
 		err = f.Sync() // also when nobody waits: a name without content after a power cut would cost the whole rollout
@@ -130,14 +129,7 @@ func (osFiles) remove(path string) error {
 	return nil
 }
 
-func (osFiles) syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
-}
+func (osFiles) syncDir(dir string) error { return storefs.SyncFolder(dir) }
 
 // handle is an open file of a rollout. It belongs to who runs the rollout's operations.
 type handle struct {

@@ -77,8 +77,8 @@ func TestForeignFiles(t *testing.T) {
 	for name, plant := range map[string]func(path, target string) error{
 		"a symbolic link":            func(path, target string) error { return os.Symlink(target, path) },
 		"a symbolic link to nowhere": func(path, target string) error { return os.Symlink(target+"-none", path) },
-		"a folder":                   func(path, _ string) error { return os.Mkdir(path, dirMode) },
-		"a pipe":                     func(path, _ string) error { return unix.Mkfifo(path, uint32(fileMode)) },
+		"a folder":                   func(path, _ string) error { return os.Mkdir(path, 0o750) },
+		"a pipe":                     func(path, _ string) error { return unix.Mkfifo(path, 0o640) },
 	} {
 		for what, place := range map[string]func(dir, id string) string{
 			"entries": dataPath, "intents": intentsPath, "state": statePath, "lock": lockPath, "marker": markerPath,

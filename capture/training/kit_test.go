@@ -119,14 +119,14 @@ func read(t testing.TB, path string) []byte {
 
 func write(t testing.TB, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), fileMode); err != nil {
+	if err := os.WriteFile(path, []byte(text), 0o640); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func appendFile(t testing.TB, path string, b []byte) {
 	t.Helper()
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, fileMode)
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o640)
 	if err == nil {
 		_, err = f.Write(b)
 		err = errors.Join(err, f.Close())

@@ -10,6 +10,8 @@ import (
 
 	"github.com/gofrs/flock"
 	"golang.org/x/sys/unix"
+
+	"rolltap/internal/storefs"
 )
 
 const (
@@ -43,7 +45,7 @@ func (s *Store) lock(rollout string) (*flock.Flock, error) {
 			return l, nil
 		case errors.Is(err, ErrLocked), errors.Is(err, errMoved):
 		case errors.Is(err, fs.ErrNotExist): // the folder is gone
-			if err := os.MkdirAll(s.o.Dir, dirMode); err != nil {
+			if err := storefs.MakeFolder(s.o.Dir, s.o.Mode); err != nil {
 				return nil, err
 			}
 		default:

@@ -8,11 +8,14 @@ import (
 	"testing"
 )
 
-// Every file has the mode that was asked for, whatever the umask, which takes the group's write bit from 0660.
+// Every file has the mode that was asked for, and the folder the one that goes with it, whatever the umask, which takes the group's write bit.
 func TestModesOfFiles(t *testing.T) {
-	for mode, want := range map[fs.FileMode]fs.FileMode{0: 0o640, 0o600: 0o600, 0o660: 0o660} {
-		dir := t.TempDir()
+	for mode, want := range map[fs.FileMode]struct{ file, folder fs.FileMode }{0: {0o640, 0o750}, 0o600: {0o600, 0o700}, 0o660: {0o660, 0o770}} {
+		dir := filepath.Join(t.TempDir(), "store")
 		s := newStore(t, dir, func(o *Options) { o.Mode = mode })
+		if err := os.Remove(dir); err != nil { // it is made anew
+			t.Fatal(err)
+		}
 		begin(t, s, "r", "a")
 		put(t, s, newEntry("r", "a", "[1,2]", "[3]"))
 		if err := s.Mark(t.Context(), "r", "b", "no_token_ids"); err != nil {
@@ -25,9 +28,12 @@ func TestModesOfFiles(t *testing.T) {
 		}
 		for _, f := range files {
 			st, err := f.Info()
-			if err != nil || st.Mode() != want {
-				t.Errorf("%s has the mode %s, %v, want %s", f.Name(), st.Mode(), err, want)
+			if err != nil || st.Mode() != want.file {
+				t.Errorf("%s has the mode %s, %v, want %s", f.Name(), st.Mode(), err, want.file)
 			}
+		}
+		if st, err := os.Stat(dir); err != nil || st.Mode().Perm() != want.folder {
+			t.Errorf("the folder has the mode %s, %v, want %s", st.Mode(), err, want.folder)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package training
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,9 +16,7 @@ const (
 	markerSuffix  = ".tokens.incomplete"
 	lockSuffix    = ".tokens.lock"
 
-	fileMode   fs.FileMode = 0o640
-	dirMode    fs.FileMode = 0o750
-	maxCallLen             = 256
+	maxCallLen = 256
 )
 
 // ValidID reports whether id may name a rollout: [A-Za-z0-9][A-Za-z0-9._-]{0,199}, as everywhere in the store.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -59,7 +58,7 @@ type Options struct {
 	// Lazy is how many bytes of entries a state file may lack while nobody needs it: what it takes to begin anew with the
 	// rollout. Zero means 1 MiB.
 	Lazy int64
-	// Mode is the mode of files that are made, whatever the umask. Zero means 0640.
+	// Mode is the mode of files that are made, whatever the umask; folders let in whoever may read. Zero means 0640.
 	Mode fs.FileMode
 
 	Observe Observe
@@ -121,7 +120,7 @@ func open(o Options, fsys files) (*Store, error) {
 		return nil, fmt.Errorf("token store: %w", err)
 	}
 	o.Dir = dir
-	if err := os.MkdirAll(dir, dirMode); err != nil {
+	if err := storefs.MakeFolder(dir, o.Mode); err != nil {
 		return nil, fmt.Errorf("token store: %w", err)
 	}
 	s := &Store{o: o.withDefaults(), fs: fsys, rollouts: map[string]*rollout{}}
@@ -135,15 +134,16 @@ func open(o Options, fsys files) (*Store, error) {
 	return s, nil
 }
 
-// Use calls use with s, or when that is nil with a store of its own, which it closes; not at all where dir has nothing of the rollout.
-func Use(ctx context.Context, s *Store, dir, rollout string, use func(*Store) error) error {
-	if !Exists(dir, rollout) {
+// Use calls use with s, or when that is nil with a store of its own in o.Dir, which it closes; not at all where the folder has nothing of the
+// rollout.
+func Use(ctx context.Context, s *Store, o Options, rollout string, use func(*Store) error) error {
+	if !Exists(o.Dir, rollout) {
 		return nil
 	}
 	if s != nil {
 		return use(s)
 	}
-	s, err := Open(Options{Dir: dir})
+	s, err := Open(o)
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func (r *Clear) Run(ctx context.Context, c *Console) error {
 
 // clearRollout removes all that a store has of a rollout. The tokens go first: without them its records are still what they say.
 func clearRollout(ctx context.Context, dir, id string) error {
-	if err := training.Use(ctx, nil, dir, id, func(s *training.Store) error { return s.Delete(ctx, id) }); err != nil {
+	if err := training.Use(ctx, nil, training.Options{Dir: dir}, id, func(s *training.Store) error { return s.Delete(ctx, id) }); err != nil {
 		return err
 	}
 	return capture.Clear(ctx, dir, id)

@@ -79,7 +79,7 @@ var controls = []control{
 	}},
 	one("capture.TestMarkerThatIsALink", "capture/open.go", `flag|unix.O_NOFOLLOW|unix.O_NONBLOCK`, `flag|unix.O_NONBLOCK`),
 	one("capture/training.TestFilesThatAreLinks", "capture/training/file.go", `flag|unix.O_NOFOLLOW|unix.O_NONBLOCK`, `flag|unix.O_NONBLOCK`),
-	one("capture.TestModesUnderAnyUmask", "capture/open.go", `const fileMode fs.FileMode = 0o640`, `const fileMode fs.FileMode = 0o644`),
+	one("capture.TestModesUnderAnyUmask", "internal/storefs/folder.go", `return 0o640`, `return 0o644`),
 	one("capture.TestCopyLeavesNoFile", "capture/spool.go", `named: os.Remove(f.Name()) != nil`, `named: true`),
 	one("capture.TestKeep_notWhatIsNotOver", "capture/keep.go", `err != nil || !sealed {`, `err != nil && !sealed {`),
 	one("proxy.TestThreat_itemOfAnotherRollout", "proxy/references.go", `m.items[memoryKey{rollout, id}]`, `m.items[memoryKey{"mine", id}]`),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 // Options of the API.
 type Options struct {
 	Dir    string          // the store
+	Mode   fs.FileMode     // of files that are made in it; 0: 0640
 	Tokens *training.Store // nil: this process captures no tokens; they are read all the same
 	Log    *zap.Logger
 }

@@ -39,7 +39,7 @@ func serve(t testing.TB) *served {
 	if s.store, err = capture.Open(capture.Options{Dir: s.dir}); err != nil {
 		t.Fatal(err)
 	}
-	srv := httptest.NewServer(New(Options{Dir: s.dir, Log: zap.NewNop()}))
+	srv := httptest.NewServer(New(Options{Dir: s.dir, Mode: 0o660, Log: zap.NewNop()}))
 	s.url = srv.URL
 	t.Cleanup(func() {
 		http.DefaultClient.CloseIdleConnections()
@@ -49,6 +49,14 @@ func serve(t testing.TB) *served {
 		}
 	})
 	return s
+}
+
+// wantMode: what the API makes has the mode of the store's files, whatever the umask.
+func (s *served) wantMode(name string) {
+	s.t.Helper()
+	if st, err := os.Stat(filepath.Join(s.dir, name)); err != nil || st.Mode() != 0o660 {
+		s.t.Errorf("%s: %v, %v", name, st.Mode(), err)
+	}
 }
 
 // write appends lines to a rollout's file as any writer may.
@@ -116,7 +124,7 @@ func TestList(t *testing.T) {
 	for _, id := range []string{"c", "a", "b"} {
 		s.write(id, line(id, 1, 1, ""))
 	}
-	if err := capture.Seal(s.dir, "b"); err != nil {
+	if err := capture.Seal(s.dir, "b", 0); err != nil {
 		t.Fatal(err)
 	}
 	var ids []string
@@ -282,6 +290,7 @@ func TestTokens(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &frozen); err != nil || status != http.StatusOK || frozen.Snapshot == "" {
 		t.Fatalf("%d, %v: %s", status, err, body)
 	}
+	s.wantMode("r.tokens.state.json")
 	if err := tokens.Begin(t.Context(), "r", "d"); !errors.Is(err, training.ErrFrozen) {
 		t.Errorf("a frozen rollout takes a call: %v", err)
 	}
@@ -364,7 +373,7 @@ func TestTail(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.write("r", line("three", 1, 1, "")+"\r\n")
-	if err := capture.Seal(s.dir, "r"); err != nil {
+	if err := capture.Seal(s.dir, "r", 0); err != nil {
 		t.Fatal(err)
 	}
 	var names []string

@@ -18,7 +18,7 @@ func (a *api) seal(w http.ResponseWriter, r *http.Request, id string) {
 	if !ok {
 		return
 	}
-	if err := capture.Seal(a.Dir, id); err != nil {
+	if err := capture.Seal(a.Dir, id, a.Mode); err != nil {
 		a.broken(w, id, err)
 		return
 	}
@@ -31,7 +31,7 @@ func (a *api) seal(w http.ResponseWriter, r *http.Request, id string) {
 // clear removes all that the store has of a rollout, its seal included, as rolltap clear does.
 func (a *api) clear(w http.ResponseWriter, r *http.Request, id string) {
 	there := capture.Exists(a.Dir, id) || training.Exists(a.Dir, id)
-	err := training.Use(r.Context(), a.Tokens, a.Dir, id, func(s *training.Store) error { return s.Delete(r.Context(), id) })
+	err := a.useTokens(r, id, func(s *training.Store) error { return s.Delete(r.Context(), id) })
 	if err == nil {
 		err = capture.Clear(r.Context(), a.Dir, id)
 	}
@@ -64,6 +64,11 @@ func (a *api) tokens(w http.ResponseWriter, r *http.Request, id string) {
 	a.snapshot(w, r, id, snap)
 }
 
+// useTokens calls use with the store of token ids, of this process or for the moment; not at all where there is nothing of the rollout.
+func (a *api) useTokens(r *http.Request, id string, use func(*training.Store) error) error {
+	return training.Use(r.Context(), a.Tokens, training.Options{Dir: a.Dir, Mode: a.Mode}, id, use)
+}
+
 // freeze ends the capture of the rollout's tokens and answers with what there is.
 func (a *api) freeze(w http.ResponseWriter, r *http.Request, id string) {
 	if !training.Exists(a.Dir, id) {
@@ -71,7 +76,7 @@ func (a *api) freeze(w http.ResponseWriter, r *http.Request, id string) {
 		return
 	}
 	var snap *training.Snapshot
-	err := training.Use(r.Context(), a.Tokens, a.Dir, id, func(s *training.Store) (err error) {
+	err := a.useTokens(r, id, func(s *training.Store) (err error) {
 		snap, err = s.Freeze(r.Context(), id)
 		return err
 	})
@@ -104,7 +109,7 @@ func (a *api) drop(w http.ResponseWriter, r *http.Request, id string) {
 		return
 	}
 	dropped := false
-	err = training.Use(r.Context(), a.Tokens, a.Dir, id, func(s *training.Store) (err error) {
+	err = a.useTokens(r, id, func(s *training.Store) (err error) {
 		dropped, err = s.Drop(r.Context(), id, q.Get("snapshot_id"), version)
 		return err
 	})

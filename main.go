@@ -16,13 +16,13 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/alecthomas/kong"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
 	"rolltap/internal/cli"
+	"rolltap/internal/logs"
 	"rolltap/internal/pace"
 	"rolltap/proxy"
 	"rolltap/rewrite"
@@ -78,7 +78,11 @@ type program struct {
 
 // run is the program. It reads nothing of the process but signals and files, and returns the exit code.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+		ends = append(ends, syscall.SIGHUP) // the terminal is gone
+	}
+	ctx, stop := signal.NotifyContext(ctx, ends...)
 	defer stop()
 	context.AfterFunc(ctx, stop) // who is in a hurry sends a second signal
 
@@ -136,35 +140,33 @@ func (p *program) exit(err error) int {
 
 // say tells people one thing: text on a terminal, a JSON line elsewhere.
 func (p *program) say(level zapcore.Level, text string) {
+	lines := logs.New(p.stderr, nil)
+	defer lines.Close()
 	if p.terminal {
-		fmt.Fprintf(p.stderr, "rolltap: %s\n", text)
+		fmt.Fprintf(lines, "rolltap: %s\n", text)
 		return
 	}
-	p.logger("json", "debug").Log(level, text)
+	p.logger(lines, "json", "debug").Log(level, text)
 }
 
-// logEvery is how long a line about an ordinary call may wait for others: a write for each costs a tenth of what durable capture costs.
-const logEvery = 100 * time.Millisecond
-
-// gathered is logger with lines of level info written together, at most logEvery late. Those of other levels, and whatever stands in front of
-// them, are written at once. end writes the rest; nothing may be logged behind it.
-func (p *program) gathered(format, level string) (log *zap.Logger, end func()) {
-	lines := &zapcore.BufferedWriteSyncer{WS: zapcore.AddSync(struct{ io.Writer }{p.stderr}), FlushInterval: logEvery} // without Sync: a log is no record
+// gathered is the log of who serves: nobody waits for the log, whoever reads it, or does not. Lines of level info are written together, a moment
+// late; those of other levels, and whatever stands in front of them, at once. The caller closes lines; nothing may be logged behind that.
+func (p *program) gathered(format, level string) (log *zap.Logger, lines *logs.Writer) {
+	lines = logs.New(p.stderr, func(n int64) {
+		log.Warn("log lines were dropped: whoever reads them did not take them", zap.Int64("lines", n))
+	})
 	flush := func(e zapcore.Entry) error {
 		if e.Level == zapcore.InfoLevel {
 			return nil
 		}
 		return lines.Sync()
 	}
-	return p.loggerTo(lines, format, level).WithOptions(zap.Hooks(flush)), func() { _ = lines.Stop() } // nobody is left to tell
+	log = p.logger(lines, format, level).WithOptions(zap.Hooks(flush))
+	return log, lines
 }
 
-// logger writes to stderr. Formats and levels are those of --log-format and --log-level.
-func (p *program) logger(format, level string) *zap.Logger {
-	return p.loggerTo(zapcore.Lock(zapcore.AddSync(p.stderr)), format, level)
-}
-
-func (p *program) loggerTo(to zapcore.WriteSyncer, format, level string) *zap.Logger {
+// logger has the formats and levels of --log-format and --log-level.
+func (p *program) logger(to zapcore.WriteSyncer, format, level string) *zap.Logger {
 	c := zap.NewProductionEncoderConfig()
 	c.TimeKey, c.EncodeTime = "time", zapcore.RFC3339NanoTimeEncoder
 	encoder := zapcore.NewJSONEncoder(c)
@@ -177,7 +179,7 @@ func (p *program) loggerTo(to zapcore.WriteSyncer, format, level string) *zap.Lo
 	if err != nil {
 		at = zapcore.InfoLevel // check has refused it
 	}
-	return zap.New(zapcore.NewCore(encoder, to, at), zap.ErrorOutput(zapcore.AddSync(p.stderr)))
+	return zap.New(zapcore.NewCore(encoder, to, at), zap.ErrorOutput(to))
 }
 
 func (p *program) console() *cli.Console {
@@ -238,14 +240,16 @@ func each(err error) []error {
 
 // Run serves until ctx is done and everything in flight has had its end.
 func (s *serve) Run(ctx context.Context, p *program, k *kong.Context) error {
-	log, end := p.gathered(s.Settings.LogFormat, s.Settings.LogLevel)
-	defer end()
-	defer leaveRoom()()
+	signal.Ignore(syscall.SIGPIPE) // which comes when the log is a pipe and its other end is gone, and would end the process
+	defer signal.Reset(syscall.SIGPIPE)
+	log, lines := p.gathered(s.Settings.LogFormat, s.Settings.LogLevel)
+	defer lines.Close()
+	defer pace.LeaveRoom()()
 	log.Info("configuration", zap.String("version", p.build.Version), zap.String("commit", p.build.Commit),
 		zap.Object("settings", effective(k)), zap.Object("origins", origins(k, p.settings)), zap.ByteString("rewrite", p.settings.Section("rewrite")), memoryLimit())
 	defer p.raiseProcs()()
 	defer pace.Start(p.environ)()
-	server, err := proxy.Open(proxy.Config(s.Settings), proxy.Deps{Log: log, Version: p.build.Version, Commit: p.build.Commit})
+	server, err := proxy.Open(proxy.Config(s.Settings), proxy.Deps{Log: log, LogDropped: lines.Dropped, Version: p.build.Version, Commit: p.build.Commit})
 	if err != nil {
 		return err
 	}
@@ -262,24 +266,6 @@ func (p *program) raiseProcs() (lower func()) {
 	before := runtime.GOMAXPROCS(0)
 	runtime.GOMAXPROCS(2 * before)
 	return func() { runtime.GOMAXPROCS(before) }
-}
-
-// leaveRoom lowers the memory limit that GOMEMLIMIT gave, which manifests take from the container's: Go counts neither the program's
-// own pages nor sockets nor pages of files, and the container does. Without room for its code a program that comes from the disk, as it does
-// on a node that has just pulled the image, is read in again and again and does next to nothing else. The returned func takes it back.
-func leaveRoom() (restore func()) {
-	before := debug.SetMemoryLimit(-1)
-	debug.SetMemoryLimit(roomFor(before))
-	return func() { debug.SetMemoryLimit(before) }
-}
-
-// roomFor is what Go may use of limit bytes; math.MaxInt64 is no limit. The rest is 16 MiB for the code and a
-// sixteenth for what grows with the traffic, but at most a third.
-func roomFor(limit int64) int64 {
-	if limit == math.MaxInt64 {
-		return limit
-	}
-	return limit - min(limit/3, 16<<20+limit/16)
 }
 
 // memoryLimit is what Go may use, in bytes, if that is limited.
@@ -340,8 +326,10 @@ func (p *program) startSidecar(o cli.SidecarOptions) (*cli.Sidecar, error) {
 	cfg.Rewrite = rewrite.DefaultPolicy()
 	cfg.Listen, cfg.AdminListen, cfg.Upstream, cfg.Store = "127.0.0.1:0", "", o.Upstream, o.Store
 	cfg.TokenCapture, cfg.LogprobsMode = "auto", "raw"
-	server, err := proxy.Open(cfg, proxy.Deps{Log: p.logger("auto", "warn"), Version: p.build.Version, Commit: p.build.Commit})
+	log, lines := p.gathered("auto", "warn")
+	server, err := proxy.Open(cfg, proxy.Deps{Log: log, LogDropped: lines.Dropped, Version: p.build.Version, Commit: p.build.Commit})
 	if err != nil {
+		lines.Close()
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -349,6 +337,7 @@ func (p *program) startSidecar(o cli.SidecarOptions) (*cli.Sidecar, error) {
 	var failed error // written before done is closed
 	go func() {
 		defer close(done)
+		defer lines.Close()
 		failed = server.Run(ctx)
 	}()
 	stop := sync.OnceValue(func() error {

@@ -1,5 +1,7 @@
 package main
 
+// long: the top level has this one test file
+
 import (
 	"bufio"
 	"bytes"
@@ -8,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -126,6 +127,44 @@ func (s *serving) ended(want int) {
 	}
 }
 
+// spawned is a run of `rolltap serve` in a process of its own.
+type spawned struct {
+	cmd           *exec.Cmd
+	log           io.ReadCloser // behind the line that says where it listens
+	listen, admin string
+}
+
+// spawn runs serve with the settings until it listens. It is killed at the end of the test.
+func spawn(t *testing.T, args ...string) *spawned {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &spawned{cmd: exec.Command(self)}
+	s.cmd.Args = append([]string{"rolltap", "serve", "--listen=127.0.0.1:0", "--log-format=json"}, args...)
+	if s.log, err = s.cmd.StderrPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.cmd.Process.Kill() })
+	for lines := bufio.NewScanner(s.log); s.listen == ""; {
+		var v struct {
+			Listen string
+			Admin  string `json:"admin_listen"`
+		}
+		if !lines.Scan() {
+			t.Fatal("it does not serve")
+		}
+		if json.Unmarshal(lines.Bytes(), &v) == nil {
+			s.listen, s.admin = v.Listen, v.Admin
+		}
+	}
+	return s
+}
+
 const hello = `{"model":"rolltap-demo","stream":%t,"messages":[{"role":"user","content":"What is the capital of France?"}]}`
 
 func (s *serving) call(rollout string, stream bool) string {
@@ -219,22 +258,16 @@ func TestEffectiveConfiguration(t *testing.T) {
 	}
 }
 
-// What a container may hold is not all Go's: the code has to stay in memory, too. Lowered while it serves, and said.
-func TestRoomForTheCode(t *testing.T) {
-	const mib = 1 << 20
-	for limit, want := range map[int64]int64{math.MaxInt64: math.MaxInt64, 1024 * mib: 944 * mib, 256 * mib: 224 * mib, 64 * mib: 44 * mib, 24 * mib: 16 * mib} {
-		if got := roomFor(limit); got != want {
-			t.Errorf("of %d bytes: %d, want %d", limit, got, want)
-		}
-	}
-	before := debug.SetMemoryLimit(256 * mib)
+// What a container may hold is not all Go's: what is, the log says.
+func TestMemoryLimit(t *testing.T) {
+	before := debug.SetMemoryLimit(256 << 20)
 	defer debug.SetMemoryLimit(before)
 	s := start(t, nil, "--store="+t.TempDir())
 	s.stop(0)
-	if got := s.config["memory_limit"]; got != 224.*mib {
+	if got := s.config["memory_limit"]; got != 224.*(1<<20) {
 		t.Errorf("the log says %v", got)
 	}
-	if got := debug.SetMemoryLimit(-1); got != 256*mib {
+	if got := debug.SetMemoryLimit(-1); got != 256<<20 {
 		t.Errorf("behind the run the limit is %d", got)
 	}
 }
@@ -309,34 +342,75 @@ func (l *lines) String() string {
 	return l.buf.String()
 }
 
-// Lines about ordinary calls are written together, a moment late; a warning takes them along, and the end leaves none behind.
-func TestLogLinesAreGathered(t *testing.T) {
+// Lines about ordinary calls wait for others (package logs); a warning takes them along.
+func TestWarningsDoNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out lines
-		p := &program{stderr: &out}
-		log, end := p.gathered("json", "info")
-		written := func(want int) {
-			t.Helper()
-			synctest.Wait()
-			if got := strings.Count(out.String(), "\n"); got != want {
-				t.Fatalf("%d lines are written, want %d: %s", got, want, out.String())
-			}
+		log, writer := (&program{stderr: &out}).gathered("json", "info")
+		log.Info("a call")
+		synctest.Wait()
+		if got := out.String(); got != "" {
+			t.Errorf("%q is written at once", got)
 		}
-		log.Info("a call")
-		log.Debug("nobody asked for it")
-		written(0)
-		time.Sleep(logEvery + time.Millisecond)
-		written(1)
-		log.Info("a call")
 		log.Warn("an upstream that cuts")
-		written(3)
-		log.Info("a call")
-		end()
-		written(4)
-		if lines := strings.Split(out.String(), "\n"); !strings.Contains(lines[1], "a call") || !strings.Contains(lines[2], `"level":"warn"`) {
-			t.Errorf("the order is not that of the calls: %s", out.String())
+		synctest.Wait()
+		if got := out.String(); strings.Count(got, "\n") != 2 || !strings.HasSuffix(strings.TrimSpace(got), `"msg":"an upstream that cuts"}`) {
+			t.Errorf("%q is written", got)
 		}
+		writer.Close()
 	})
+}
+
+// Whoever starts a sidecar may not read its log, or stop to: the calls go on, the lines are counted, and SIGTERM ends it as ever, or SIGHUP when a
+// terminal has gone with its reader.
+func TestNobodyReadsTheLog(t *testing.T) {
+	model := httptest.NewServer(demomodel.New(demomodel.Options{}))
+	defer model.Close()
+	for _, gone := range []bool{false, true} {
+		t.Run(fmt.Sprintf("gone=%t", gone), func(t *testing.T) {
+			s := spawn(t, "--admin-listen=127.0.0.1:0", "--upstream="+model.URL, "--capture=off", "--log-level=debug")
+			if gone {
+				s.log.Close()
+			}
+			client := http.Client{Timeout: time.Minute}
+			defer client.CloseIdleConnections()
+			get := func(path string) string {
+				res, err := client.Get("http://" + path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer res.Body.Close()
+				body, err := io.ReadAll(res.Body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return string(body)
+			}
+			// A line for each; the pipe, and what may wait for it, take fewer.
+			long := strings.Repeat("x", 4<<10)
+			dropped := func() bool {
+				return !strings.Contains(get(s.admin+"/metrics"), "\nrolltap_log_dropped_lines_total 0\n")
+			}
+			for n := 0; !dropped(); n++ {
+				if n == 50 {
+					t.Fatal("no line is dropped")
+				}
+				for range 20 {
+					get(s.listen + "/v1/" + long)
+				}
+			}
+			end := syscall.SIGTERM
+			if gone {
+				end = syscall.SIGHUP
+			}
+			if err := s.cmd.Process.Signal(end); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.cmd.Wait(); err != nil {
+				t.Errorf("it ends with %v", err)
+			}
+		})
+	}
 }
 
 func TestAddressTaken(t *testing.T) {
@@ -402,34 +476,12 @@ func TestKilledInsideACall(t *testing.T) {
 	defer close(over)
 	defer http.DefaultClient.CloseIdleConnections()
 	store := t.TempDir()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	serve := func() (addr string, kill func()) {
 		t.Helper()
-		cmd := exec.Command(self)
-		cmd.Args = []string{"rolltap", "serve", "--listen=127.0.0.1:0", "--admin-listen=", "--upstream=" + up.URL, "--store=" + store, "--token-capture=auto", "--log-format=json"}
-		log, err := cmd.StderrPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		lines := bufio.NewScanner(log)
-		for addr == "" && lines.Scan() {
-			var v map[string]any
-			if json.Unmarshal(lines.Bytes(), &v) == nil && v["msg"] == "serving" {
-				addr = fmt.Sprint(v["listen"])
-			}
-		}
-		if addr == "" {
-			t.Fatal("it does not serve")
-		}
+		s := spawn(t, "--admin-listen=", "--upstream="+up.URL, "--store="+store, "--token-capture=auto")
 		drained := make(chan struct{})
-		go func() { defer close(drained); io.Copy(io.Discard, log) }()
-		return addr, func() { cmd.Process.Kill(); <-drained; cmd.Wait() }
+		go func() { defer close(drained); io.Copy(io.Discard, s.log) }()
+		return s.listen, func() { s.cmd.Process.Kill(); <-drained; s.cmd.Wait() }
 	}
 	call := func(addr, hang string) error {
 		req, err := http.NewRequest("POST", "http://"+addr+"/ng-rollout/r/training-token-capture/v1/chat/completions", strings.NewReader(fmt.Sprintf(hello, true)))

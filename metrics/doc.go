@@ -98,6 +98,9 @@
 //
 // # Program
 //
+//	rolltap_log_dropped_lines_total
+//		counter. Log lines that were not written, because whoever reads the log
+//		did not take them: nobody waits for it.
 //	rolltap_build_info{version,commit,go_version}
 //		gauge, always 1.
 //

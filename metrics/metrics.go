@@ -38,7 +38,8 @@ type Metrics struct {
 	bytes, incomplete              prometheus.Counter
 	storeLow, removed, removedSize prometheus.Counter
 
-	storeFree storeFree
+	storeFree  storeFree
+	logDropped atomic.Pointer[func() int64]
 }
 
 // Sizes of the pair table: every dialect word, and one more for "other".
@@ -112,6 +113,14 @@ func New(b Build) *Metrics {
 	m.removed = counter("store_removed_rollouts_total", "Rollouts that were removed because they are not to be kept.")
 	m.removedSize = counter("store_removed_bytes_total", "Bytes of rollouts that were removed because they are not to be kept.")
 
+	r.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Namespace: namespace, Name: "log_dropped_lines_total", Help: "Log lines that whoever reads the log did not take.",
+	}, func() float64 {
+		if read := m.logDropped.Load(); read != nil && *read != nil {
+			return float64((*read)())
+		}
+		return 0
+	}))
 	m.storeFree.desc = prometheus.NewDesc(namespace+"_store_free_bytes",
 		"Free space of the store's file system.", nil, nil)
 	r.MustRegister(&m.storeFree)
@@ -246,6 +255,9 @@ func (m *Metrics) StoreRemoved(bytes int64) {
 // called at each scrape; while it fails, or is nil, the series is absent: a zero
 // would raise the alarm for a full disk.
 func (m *Metrics) StoreFree(read func() (int64, error)) { m.storeFree.read.Store(&read) }
+
+// LogDropped names the function that tells how many log lines were lost so far. It is called at each scrape; while it is nil none were.
+func (m *Metrics) LogDropped(read func() int64) { m.logDropped.Store(&read) }
 
 // storeFree is a collector and no gauge: only a collector can be silent.
 type storeFree struct {

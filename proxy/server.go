@@ -40,6 +40,7 @@ const (
 // Deps are what the caller has made already.
 type Deps struct {
 	Log             *zap.Logger
+	LogDropped      func() int64 // lines that the log has lost; nil: none are
 	Version, Commit string
 }
 
@@ -69,6 +70,7 @@ func Open(cfg Config, deps Deps) (*Server, error) {
 		return nil, err
 	}
 	m := metrics.New(metrics.Build{Version: deps.Version, Commit: deps.Commit, GoVersion: runtime.Version()})
+	m.LogDropped(deps.LogDropped)
 	s := &Server{cfg: cfg, log: deps.Log}
 	if cfg.Capture != CaptureOff {
 		store, err := capture.Open(capture.Options{

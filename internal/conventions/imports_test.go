@@ -30,7 +30,7 @@ const jsonx = "internal/jsonx"
 
 // arrows is the whole picture. What a row does not name is forbidden, so that each library has one place that knows it.
 var arrows = map[string]arrow{
-	"main": {[]string{"proxy", "rewrite", "capture", "metrics", "internal/cli", "internal/pace", jsonx}, []string{kong, yaml, zap, xsync, xsys}},
+	"main": {[]string{"proxy", "rewrite", "capture", "metrics", "internal/cli", "internal/logs", "internal/pace", jsonx}, []string{kong, yaml, zap, xsync, xsys}},
 
 	"proxy/api": {[]string{"capture", "capture/derive", "capture/training", jsonx}, []string{zap}},
 
@@ -69,6 +69,7 @@ var arrows = map[string]arrow{
 	"internal/demomodel":   {[]string{jsonx}, nil},
 	"internal/jsonx":       {nil, []string{fastjson}},
 	"internal/tokendigest": {}, // std only
+	"internal/logs":        {}, // std only
 	"internal/pace":        {}, // std only
 	"internal/storefs":     {nil, []string{xsys}},
 	"internal/conventions": {},
@@ -95,7 +96,7 @@ var standard = []struct {
 	{"flag", []string{"main", "internal/cli", "deploy/model"}, "reads flags"},
 	{"log", []string{"main", "proxy"}, "errors are returned and logged once, at the edge"},
 	{"os", []string{"main", "proxy", "proxy/api", "capture", "capture/training", "internal/storefs", "metrics", "internal/cli", "internal/demomodel", "rewrite/dialecttest", "deploy/model"}, "bytes to bytes"},
-	{"time", []string{"main", "proxy", "proxy/api", "capture", "capture/training", "capture/page", "metrics", "internal/cli", "internal/demomodel", "deploy/model"}, "bytes to bytes, without a clock"},
+	{"time", []string{"main", "proxy", "proxy/api", "capture", "capture/training", "capture/page", "metrics", "internal/cli", "internal/demomodel", "internal/logs", "deploy/model"}, "bytes to bytes, without a clock"},
 	{"syscall", []string{"main", "proxy", "capture", "capture/training", "internal/storefs", "deploy/model"}, "the operating system has its places"},
 	{"plugin", nil, "one static binary"},
 }

@@ -40,7 +40,7 @@ type health struct {
 
 func newHealth(h *Handler, strict bool) (*health, error) {
 	c := &health{h: h, strict: strict, url: h.upstream.String() + "/health"}
-	t := newTransport(probeFresh)
+	t := newTransport(probeFresh, h.dialled)
 	t.DisableKeepAlives = true // a probe must not find a connection that the upstream is just closing
 	c.client = &http.Client{Transport: t, Timeout: probeTime, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	if _, err := http.NewRequest(http.MethodGet, c.url, nil); err != nil {

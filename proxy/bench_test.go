@@ -104,7 +104,7 @@ func bareProxy(b *testing.B, upstream string) string {
 	if err != nil {
 		b.Fatal(err)
 	}
-	tr := newTransport(testConfig(b, upstream).UpstreamConnIdle)
+	tr := newTransport(testConfig(b, upstream).UpstreamConnIdle, new(dialled))
 	p := &httputil.ReverseProxy{Rewrite: func(pr *httputil.ProxyRequest) { pr.SetURL(root) }, Transport: tr, BufferPool: newBufferPool(32 << 10)}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -89,7 +89,15 @@ func (b *lentBody) Close() error {
 
 // upstreamConn is a connection to the upstream that a lent body is written to from where it lies, in one system call when the
 // upstream reads as fast. The standard one copies it through a new buffer of 32 KiB.
-type upstreamConn struct{ *net.TCPConn }
+type upstreamConn struct {
+	*net.TCPConn
+	ours *dialled
+}
+
+func (c upstreamConn) Close() error {
+	c.ours.remove(c.TCPConn)
+	return c.TCPConn.Close()
+}
 
 // ReadFrom implements io.ReaderFrom, which the transport writes bodies with.
 func (c upstreamConn) ReadFrom(r io.Reader) (int64, error) {

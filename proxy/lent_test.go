@@ -46,7 +46,7 @@ func dialPair(t *testing.T) (client, server net.Conn) {
 		t.Fatal(err)
 	}
 	defer ln.Close()
-	if client, err = dialUpstream(&net.Dialer{})(t.Context(), "tcp", ln.Addr().String()); err != nil {
+	if client, err = dialUpstream(&net.Dialer{}, new(dialled))(t.Context(), "tcp", ln.Addr().String()); err != nil {
 		t.Fatal(err)
 	}
 	if server, err = ln.Accept(); err != nil {

@@ -134,4 +134,5 @@ const (
 	codeStoreUnavailable    = "store_unavailable"
 	codeInternal            = "internal"
 	codeOverloaded          = "overloaded"
+	codeLoop                = "loop_detected"
 )

@@ -41,6 +41,7 @@ type Handler struct {
 	upstreamKey string
 	dialects    []canon.Dialect
 	transport   http.RoundTripper
+	dialled     *dialled // by transport, and for readiness
 	windows     windows
 	memory      memory
 	slots       *semaphore.Weighted // nil: no bound
@@ -95,6 +96,9 @@ func (x *exchange) accept() bool {
 	x.route = rewrite.ParseRoute(target, x.h.unserved...)
 	x.dialect = rewrite.DialectOf(x.route.Dialect)
 	switch {
+	case x.h.dialled.carries(r):
+		x.reject(http.StatusLoopDetected, codeLoop, "--upstream leads back to this very proxy: set it to the address of the model server")
+		return false
 	case r.Method == http.MethodConnect, target != "" && !strings.HasPrefix(target, "/"):
 		x.reject(http.StatusBadRequest, codeInvalidRequest, "the request target has to be a path")
 		return false
@@ -421,9 +425,11 @@ func newHandler(cfg Config, log *zap.Logger, m *metrics.Metrics, store *capture.
 	if err != nil {
 		return nil, err
 	}
+	ours := new(dialled)
 	h := &Handler{
 		cfg: cfg, log: log, metrics: m, store: store, training: tokens, side: newSideRequests(cfg.SideRequests), upstream: root,
-		transport: newTransport(cfg.UpstreamConnIdle),
+		transport: newTransport(cfg.UpstreamConnIdle, ours),
+		dialled:   ours,
 		buffers:   newBufferPool(32 << 10), small: newBufferPool(8 << 10),
 		flight:    flight{most: cfg.MaxInFlight, mostOfOne: cfg.MaxInFlightPerRollout},
 		rawPolicy: capture.RawPolicy(cfg.CaptureRaw), uploadSilence: uploadSilence,

@@ -12,12 +12,12 @@ import (
 // maxHeadBytes bounds the head of an upstream's answer, its 1xx heads included.
 const maxHeadBytes = 1 << 20
 
-// newTransport is the one connection pool to the upstream.
-func newTransport(connIdle time.Duration) *http.Transport {
+// newTransport is a connection pool to the upstream. ours gets to know its connections.
+func newTransport(connIdle time.Duration, ours *dialled) *http.Transport {
 	return &http.Transport{
 		// No proxy from the environment: nothing but the configured upstream is ever dialled.
 		Proxy:       nil,
-		DialContext: dialUpstream(&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}),
+		DialContext: dialUpstream(&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}, ours),
 		// The standard 2 idle connections a host cause reconnect storms against a single upstream.
 		MaxIdleConns:        4096,
 		MaxIdleConnsPerHost: 4096,
@@ -35,11 +35,12 @@ func newTransport(connIdle time.Duration) *http.Transport {
 	}
 }
 
-func dialUpstream(d *net.Dialer) func(ctx context.Context, network, addr string) (net.Conn, error) {
+func dialUpstream(d *net.Dialer, ours *dialled) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		c, err := d.DialContext(ctx, network, addr)
 		if tcp, ok := c.(*net.TCPConn); ok && err == nil {
-			return upstreamConn{tcp}, nil
+			ours.add(tcp)
+			return upstreamConn{tcp, ours}, nil
 		}
 		return c, err
 	}

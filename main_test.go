@@ -15,6 +15,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -149,7 +150,9 @@ func spawn(t *testing.T, args ...string) *spawned {
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.cmd.Process.Kill() })
+	kill := func() { _ = s.cmd.Process.Kill() }
+	late := time.AfterFunc(time.Minute, kill) // nobody waits for it longer
+	t.Cleanup(func() { late.Stop(); kill() })
 	for lines := bufio.NewScanner(s.log); s.listen == ""; {
 		var v struct {
 			Listen string
@@ -400,7 +403,7 @@ func TestNobodyReadsTheLog(t *testing.T) {
 				}
 			}
 			end := syscall.SIGTERM
-			if gone {
+			if gone && !signal.Ignored(syscall.SIGHUP) { // which is handed down: nohup go test
 				end = syscall.SIGHUP
 			}
 			if err := s.cmd.Process.Signal(end); err != nil {

@@ -155,13 +155,13 @@ func spawn(t *testing.T, args ...string) *spawned {
 	t.Cleanup(func() { late.Stop(); kill() })
 	for lines := bufio.NewScanner(s.log); s.listen == ""; {
 		var v struct {
-			Listen string
-			Admin  string `json:"admin_listen"`
+			Msg, Listen string
+			Admin       string `json:"admin_listen"`
 		}
 		if !lines.Scan() {
 			t.Fatal("it does not serve")
 		}
-		if json.Unmarshal(lines.Bytes(), &v) == nil {
+		if json.Unmarshal(lines.Bytes(), &v) == nil && v.Msg == "serving" {
 			s.listen, s.admin = v.Listen, v.Admin
 		}
 	}
@@ -345,22 +345,33 @@ func (l *lines) String() string {
 	return l.buf.String()
 }
 
-// Lines about ordinary calls wait for others (package logs); a warning takes them along.
-func TestWarningsDoNotWait(t *testing.T) {
+// Lines about ordinary calls are written together, a moment late; a warning takes them along, and the end leaves none behind.
+func TestLogLinesAreGathered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out lines
-		log, writer := (&program{stderr: &out}).gathered("json", "info")
+		p := &program{stderr: &out}
+		log, writer := p.gathered("json", "info")
+		written := func(want int) {
+			t.Helper()
+			synctest.Wait()
+			if got := strings.Count(out.String(), "\n"); got != want {
+				t.Fatalf("%d lines are written, want %d: %s", got, want, out.String())
+			}
+		}
 		log.Info("a call")
-		synctest.Wait()
-		if got := out.String(); got != "" {
-			t.Errorf("%q is written at once", got)
-		}
+		log.Debug("nobody asked for it")
+		written(0)
+		time.Sleep(101 * time.Millisecond)
+		written(1)
+		log.Info("a call")
 		log.Warn("an upstream that cuts")
-		synctest.Wait()
-		if got := out.String(); strings.Count(got, "\n") != 2 || !strings.HasSuffix(strings.TrimSpace(got), `"msg":"an upstream that cuts"}`) {
-			t.Errorf("%q is written", got)
-		}
+		written(3)
+		log.Info("a call")
 		writer.Close()
+		written(4)
+		if lines := strings.Split(out.String(), "\n"); !strings.Contains(lines[1], "a call") || !strings.Contains(lines[2], `"level":"warn"`) {
+			t.Errorf("the order is not that of the calls: %s", out.String())
+		}
 	})
 }
 

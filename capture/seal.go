@@ -11,9 +11,8 @@ import (
 )
 
 // Seal says that no further call belongs to the rollout: it makes <id>.capture.sealed, durably and with the mode, see Options.Mode. A second one
-// changes nothing. The store takes
-// records of a sealed rollout as ever, those of refusals among them: to refuse calls is for who serves them, see Sealed. Clear takes the seal
-// away.
+// changes nothing. The store takes records of a sealed rollout as ever, those of refusals among them: to refuse calls is for who serves them, see
+// Sealed. Clear takes the seal away.
 func Seal(dir, rollout string, mode fs.FileMode) error {
 	if !ValidID(rollout) {
 		return fmt.Errorf("%w: %q", ErrInvalidID, rollout)

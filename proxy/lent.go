@@ -91,7 +91,7 @@ func (b *lentBody) Close() error {
 // upstream reads as fast. The standard one copies it through a new buffer of 32 KiB.
 type upstreamConn struct {
 	*net.TCPConn
-	ours *dialled
+	ours *dialled // which know it until it is closed
 }
 
 func (c upstreamConn) Close() error {

@@ -248,6 +248,7 @@ func TestSealAndClear(t *testing.T) {
 	if status, body := s.ask("POST", "/api/rollouts/r/seal?wait=complete"); status != http.StatusOK || !strings.Contains(body, `"sealed":true`) {
 		t.Errorf("%d %s", status, body)
 	}
+	s.wantMode("r.capture.sealed")
 	if sealed, err := capture.Sealed(s.dir, "r"); !sealed || err != nil {
 		t.Errorf("sealed %t, %v", sealed, err)
 	}

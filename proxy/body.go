@@ -227,6 +227,7 @@ func (x *exchange) outBody(out *http.Request) {
 	case x.sent != nil:
 		out.TransferEncoding, out.Trailer = nil, nil
 		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(x.sent)), nil }
+		out.Body, _ = out.GetBody() // ReverseProxy has wrapped it, and the transport is to see that it is in memory
 		return
 	case x.model():
 	case out.Body != nil && out.Body != http.NoBody:

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"time"
 
 	"rolltap/internal/jsonx"
@@ -413,6 +414,9 @@ func (tr *translated) response(status int, stream bool, length int64) *http.Resp
 		h.Set("Content-Type", "text/event-stream; charset=utf-8")
 		h.Set("Cache-Control", "no-cache")
 		h.Set("X-Accel-Buffering", "no")
+	}
+	if length >= 0 {
+		h.Set("Content-Length", strconv.FormatInt(length, 10)) // head and body are then one write
 	}
 	return &http.Response{
 		StatusCode: status, Status: fmt.Sprintf("%d %s", status, http.StatusText(status)), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,

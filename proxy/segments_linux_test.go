@@ -1,0 +1,80 @@
+package proxy
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// segments is how many pieces with data have arrived on a connection. On the loopback device each write is one.
+func segments(t *testing.T, c *net.TCPConn) int {
+	t.Helper()
+	raw, err := c.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	if ctrl := raw.Control(func(fd uintptr) {
+		var info *unix.TCPInfo
+		if info, err = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
+			n = int(info.Data_segs_in)
+		}
+	}); ctrl != nil || err != nil {
+		t.Fatal(ctrl, err)
+	}
+	return n
+}
+
+// A head and a body that is in memory leave in one write, whoever made the body: each write wakes the other side once more.
+func TestSmallMessagesAreOneWrite(t *testing.T) {
+	translated := func(dialect string) func(*Config) { return func(c *Config) { c.UpstreamDialects = []string{dialect} } }
+	for name, row := range map[string]struct {
+		client, upstream string
+		change           func(*Config)
+		edited           bool // on the way back: its length is not known beforehand
+	}{
+		"as it came":            {"chat", "chat", everyDialect, false},
+		"renamed":               {"chat", "chat", func(c *Config) { c.Model = "served" }, true},
+		"messages to chat":      {"messages", "chat", translated("chat"), false},
+		"responses to chat":     {"responses", "chat", translated("chat"), false},
+		"chat to messages":      {"chat", "messages", translated("messages"), false},
+		"responses to messages": {"responses", "messages", translated("messages"), false},
+		"chat to responses":     {"chat", "responses", translated("responses"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, up := sampleOf(row.client), sampleOf(row.upstream)
+			asked := make(chan int, 1)
+			u := newUpstream(t, func(k *call) {
+				k.Body()
+				asked <- segments(t, k.conn)
+				k.reply(200, "application/json", up.unary)
+			})
+			r := start(t, u.url(), row.change, func(c *Config) { c.Rewrite.MaxTokensLimit = 0 })
+			w := dial(t, r.addr)
+			w.send(fmt.Sprintf("POST /ng-rollout/r%s HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", s.path, len(s.ask), s.ask))
+			if n := wait(t, "a request", asked); n != 1 {
+				t.Errorf("the request came in %d pieces", n)
+			}
+			res, err := http.ReadResponse(w.br, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			body, err := io.ReadAll(res.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res.StatusCode != 200 {
+				t.Fatalf("status %d: %s", res.StatusCode, body)
+			}
+			if n := segments(t, w.conn); !row.edited && (n != 1 || res.ContentLength != int64(len(body))) {
+				t.Errorf("the answer came in %d pieces, its length said to be %d and %d bytes", n, res.ContentLength, len(body))
+			}
+		})
+	}
+}

@@ -47,7 +47,7 @@ func TestGemini(t *testing.T) {
 	rec.expect(t, "rolltap.stream", true, "rolltap.query", "alt=sse&key=***", "response.candidates.0.finishReason", "STOP",
 		"response.candidates.0.content.parts.0.text", whole.at("candidates.0.content.parts.0.text"),
 		"response.candidates.0.content.parts.1.text", whole.at("candidates.0.content.parts.1.text"), "response.usageMetadata.totalTokenCount", whole.at("usageMetadata.totalTokenCount"))
-	if n := r.metric(`rolltap_requests_total{dialect="gemini",outcome="ok",upstream_dialect="chat"}`); n != 2 {
+	if n := r.counted(`rolltap_requests_total{dialect="gemini",outcome="ok",upstream_dialect="chat"}`); n != 2 {
 		t.Errorf("%v calls are counted", n)
 	}
 }

@@ -186,6 +186,13 @@ func (r *rig) metric(series string) float64 {
 	return 0
 }
 
+// counted is metric once no exchange is in flight: a client has the end of its answer before the exchange is counted.
+func (r *rig) counted(series string) float64 {
+	r.t.Helper()
+	eventually(r.t, "no exchange is in flight", func() bool { return r.metric("rolltap_in_flight_requests") == 0 })
+	return r.metric(series)
+}
+
 // requestsTotal is the series of finished model calls.
 func requestsTotal(dialect, upstream, outcome string) string {
 	return fmt.Sprintf("rolltap_requests_total{dialect=%q,outcome=%q,upstream_dialect=%q}", dialect, outcome, upstream)

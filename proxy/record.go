@@ -82,15 +82,19 @@ func (x *exchange) settle() {
 	switch {
 	case x.faulty:
 	case x.streamed:
-		x.summary = x.observer.Summary()
+		if x.translated == nil {
+			x.summary = x.observer.Summary()
+		}
 		x.folded = x.observer.AppendResponse(nil)
 		f.verdict = x.gate.verdict
 		f.object = f.object || len(x.folded) > 0
 	case x.response != nil && x.response.IsObject():
 		f.object = true
-		x.h.whole(x.response, func(body []byte) { x.summary = x.dialect.ReadResponse(body) })
+		if x.translated == nil {
+			x.h.whole(x.response, func(body []byte) { x.summary = x.dialect.ReadResponse(body) })
+		}
 	}
-	if x.translated != nil && !x.faulty {
+	if x.translated != nil && !x.faulty { // what the upstream said counts, which the answer to the client says in other words
 		x.summary = x.translated.summary()
 		x.remember()
 	}
@@ -165,6 +169,11 @@ func (x *exchange) record() *capture.Record {
 
 // asked reads from the request which model was asked for, and whether for a stream.
 func (x *exchange) asked() (model string, stream bool) {
+	if x.translation != nil {
+		if model, stream, ok := x.translation.Asked(); ok {
+			return model, stream
+		}
+	}
 	if x.request == nil || x.faulty || !x.request.IsObject() {
 		return x.route.Target.Model, x.route.Target.Stream
 	}

@@ -56,11 +56,11 @@ func TestTokens(t *testing.T) {
 					"rolltap.tokens.prompt", len(prompt), "rolltap.tokens.generated", len(generation), "rolltap.tokens.logprobs_mode", "unknown",
 					"rolltap.usage.prompt_tokens", len(prompt), "rolltap.usage.completion_tokens", len(generation), "response."+k.idMember(), e.ResponseID)
 				e.facts.expect(t, "result", "ok", "generated", len(generation))
-				if n := r.metric(tokenCalls("ok")); n != 1 {
+				if n := r.counted(tokenCalls("ok")); n != 1 {
 					t.Errorf("%v calls are counted", n)
 				}
 				for _, name := range []string{"rolltap_captured_tokens_total", "rolltap_trainable_tokens_total"} {
-					if n := r.metric(name); n != float64(len(generation)) {
+					if n := r.counted(name); n != float64(len(generation)) {
 						t.Errorf("%s is %v, want %d", name, n, len(generation))
 					}
 				}
@@ -176,7 +176,7 @@ func TestTokens_marks(t *testing.T) {
 				if got := r.marks("r"); got != row.reason || r.incomplete("r") != (row.reason != "") {
 					t.Errorf("marked with %q, incomplete %t, want %q", got, r.incomplete("r"), row.reason)
 				}
-				if n := r.metric(tokenCalls(want)); n != 1 {
+				if n := r.counted(tokenCalls(want)); n != 1 {
 					t.Errorf("%s counts %v", tokenCalls(want), n)
 				}
 				if row.reason == "" {
@@ -230,7 +230,7 @@ func TestTokens_failures(t *testing.T) {
 				if got := r.incomplete("r"); got != row.marks {
 					t.Errorf("incomplete: %t, marks %q", got, r.marks("r"))
 				}
-				if n := r.metric(tokenCalls(row.result)); n != 1 {
+				if n := r.counted(tokenCalls(row.result)); n != 1 {
 					t.Errorf("%s counts %v", tokenCalls(row.result), n)
 				}
 			})
@@ -374,7 +374,7 @@ func TestTokens_aside(t *testing.T) {
 			if got := r.incomplete("r"); got != row.marks {
 				t.Errorf("incomplete: %t, want %t", got, row.marks)
 			}
-			if n := r.metric("rolltap_token_unseen_requests_total"); n != 0 != row.marks {
+			if n := r.counted("rolltap_token_unseen_requests_total"); n != 0 != row.marks {
 				t.Errorf("%v are counted", n)
 			}
 			if _, _, err := r.do(row.method, "/ng-rollout/other"+row.path, `{}`); err != nil || r.incomplete("other") {
@@ -464,7 +464,7 @@ func TestTokens_notStored(t *testing.T) {
 		t.Errorf("answered %s: %s", res.Status, got)
 	}
 	r.record("r")
-	if n := r.metric(tokenCalls("store")); n != 1 {
+	if n := r.counted(tokenCalls("store")); n != 1 {
 		t.Errorf("%v are counted", n)
 	}
 	if err := os.Remove(r.tokenFile("r", ".jsonl")); err != nil {

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -52,9 +51,7 @@ func (x *exchange) translationCall(body []byte) rewrite.Call {
 		c.Remembered = func(id string) (canon.Part, bool) { return x.h.memory.recall(x.route.Rollout, id) }
 	}
 	c.Target = x.route.Target
-	asked, _ := x.route.Asked(x.dialect, body) // of what is no request it reads nothing
-	c.Model = x.h.cfg.upstreamModel(asked)
-	c.MaxModelLen = x.window(cmp.Or(c.Model, asked))
+	c.Served, c.Window = x.h.cfg.upstreamModel, x.window
 	return c
 }
 

@@ -88,7 +88,7 @@ func TestRequestsAreNotWrittenTo(t *testing.T) {
 		for _, client := range dialects(t) {
 			for _, upstream := range dialects(t) {
 				body := append(make([]byte, 0, len(r.Body)+64), r.Body...)
-				tr := rewrite.NewTranslation(client, upstream, &policy, rewrite.Call{ID: "1", Model: "other"})
+				tr := rewrite.NewTranslation(client, upstream, &policy, rewrite.Call{ID: "1", Served: func(string) string { return "other" }})
 				if _, err := tr.Request(body); err == nil {
 					translated++
 					tr.NewStream(0).KeepAlive() // Responses repeats members of the request

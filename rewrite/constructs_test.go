@@ -125,7 +125,7 @@ func (e *example) ask(t *testing.T, d canon.Dialect) (*rewrite.Translation, []by
 			t.Fatal(err)
 		}
 	}
-	tr := rewrite.NewTranslation(translator(t, d), translator(t, canon.Chat), &policy, rewrite.Call{ID: "1", MaxModelLen: 1 << 20, Target: dialect.Target{Model: targetOf(d).Model}})
+	tr := rewrite.NewTranslation(translator(t, d), translator(t, canon.Chat), &policy, rewrite.Call{ID: "1", Window: func(string) int64 { return 1 << 20 }, Target: dialect.Target{Model: targetOf(d).Model}})
 	body, err := tr.Request(with(saysHi(d), e.Request))
 	var p *canon.Problem
 	if errors.As(err, &p) != (err != nil) {

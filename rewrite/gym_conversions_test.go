@@ -115,7 +115,7 @@ func requestWithSettings(t *testing.T, c gymCase) []string {
 	if err := policy.Validate(); err != nil {
 		return outcome(t, c.Output, nil, canon.Invalid("settings", err.Error()), nil)
 	}
-	tr := rewrite.NewTranslation(translator(t, canon.Responses), translator(t, canon.Messages), &policy, rewrite.Call{ID: "1", Model: in.Settings.Model})
+	tr := rewrite.NewTranslation(translator(t, canon.Responses), translator(t, canon.Messages), &policy, rewrite.Call{ID: "1", Served: func(string) string { return in.Settings.Model }})
 	body, err := tr.Request(in.Request)
 	return outcome(t, c.Output, body, err, tidyRequest)
 }

@@ -34,7 +34,7 @@ func throughServer(t *testing.T, c gymCase) []string {
 	if client == canon.Chat { // bytes pass
 		s.sent, _ = policy.Splice(in.Request, "served", canon.Chat, new(canon.Losses))
 	} else {
-		tr := rewrite.NewTranslation(translator(t, client), translator(t, canon.Chat), policy, rewrite.Call{ID: "1", Model: "served"})
+		tr := rewrite.NewTranslation(translator(t, client), translator(t, canon.Chat), policy, rewrite.Call{ID: "1", Served: func(string) string { return "served" }})
 		s.translated(t, tr, in.Request)
 	}
 	var all []string

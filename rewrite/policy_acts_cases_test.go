@@ -30,7 +30,7 @@ func requestCases() []actCase {
 			requests: saying(`{"stop":["x"]}`, `{"stop_sequences":["x"]}`, `{"input":"hi"}`, `{"generationConfig":{"stopSequences":["x"]}}`), clients: "chat gemini"},
 		{key: "default_max_tokens", value: `100`, upstreams: "messages", idle: forMessages},
 		{key: "max_tokens_limit", value: `100`, requests: long},
-		{key: "max_tokens_limit", value: `0`, requests: long, call: Call{MaxModelLen: 2000}},
+		{key: "max_tokens_limit", value: `0`, requests: long, call: Call{Window: func(string) int64 { return 2000 }}},
 		{key: "max_tokens_name", value: `"max_completion_tokens"`, requests: long, upstreams: "chat", idle: chatOnly},
 		{key: "thinking", value: `"off"`, requests: thinking},
 		{key: "thinking_budget_tokens", value: `2048`, upstreams: "messages", idle: forMessages},

@@ -128,24 +128,34 @@ func isSystem(m *canon.Message) bool { return m.Role == canon.System || m.Role =
 
 // maxTokens clamps to what the upstream can do; vLLM refuses more (harness.md 2.13).
 func (x *preparation) maxTokens() {
+	asked := x.r.Params[canon.ParamMaxTokens]
+	n, ok := jsonx.Int(asked)
+	wished := asked != nil && (n != 0 || !ok || x.to != canon.Messages) // of Messages, 0 is no wish
+	switch {
+	case wished && !ok, !wished && x.to != canon.Messages:
+		return
+	case !wished:
+		n = x.p.DefaultMaxTokens
+	}
 	limit := x.p.MaxTokensLimit
 	if limit == autoLimit {
-		limit = x.c.MaxModelLen
+		limit = x.window()
 	}
-	if limit <= 0 {
+	if limit <= 0 || n <= limit {
 		return
 	}
-	asked := x.r.Params[canon.ParamMaxTokens]
-	if n, ok := jsonx.Int(asked); asked == nil || ok && n == 0 && x.to == canon.Messages { // which says that there is no wish
-		if x.to == canon.Messages && x.p.DefaultMaxTokens > limit {
-			x.r.Params[canon.ParamMaxTokens] = appendInt(limit)
-		}
-		return
-	}
-	if n, ok := jsonx.Int(asked); ok && n > limit {
-		x.r.Params[canon.ParamMaxTokens] = appendInt(limit)
+	x.r.Params[canon.ParamMaxTokens] = appendInt(limit)
+	if wished {
 		x.l.Add(x.maxTokensName(), canon.ByPolicy)
 	}
+}
+
+// window is how many tokens the upstream says that the model holds.
+func (x *preparation) window() int64 {
+	if x.c.Window == nil {
+		return 0
+	}
+	return x.c.Window(string(jsonx.Unquoted(x.r.Model)))
 }
 
 // maxTokensName is how the client calls it.

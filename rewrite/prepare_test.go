@@ -145,6 +145,7 @@ func TestBillingLine(t *testing.T) {
 }
 
 func TestMaxTokensLimit(t *testing.T) {
+	const asksUpstream = -1
 	for _, tc := range []struct {
 		name        string
 		limit, told int64
@@ -159,6 +160,8 @@ func TestMaxTokensLimit(t *testing.T) {
 		{"small enough", 100, 0, canon.Messages, canon.Chat, `{}`, "100", "100", ""},
 		{"by its newer name", 100, 0, canon.Chat, canon.Messages, `{"max_completion_tokens":101}`, "101", "100", "max_completion_tokens"},
 		{"not asked for", 100, 0, canon.Responses, canon.Chat, `{}`, "", "", ""},
+		{"not asked for, so that nobody asks the upstream", -1, asksUpstream, canon.Responses, canon.Chat, `{}`, "", "", ""},
+		{"no number", -1, 4096, canon.Chat, canon.Messages, `{}`, "1e9", "1e9", ""},
 		{"the default is too much", 100, 0, canon.Chat, canon.Messages, `{}`, "", "100", ""},
 		{"the default is too much for who asks for none", 100, 0, canon.Chat, canon.Messages, `{}`, "0", "100", ""},
 	} {
@@ -166,7 +169,12 @@ func TestMaxTokensLimit(t *testing.T) {
 		if tc.asked != "" {
 			r.Params[canon.ParamMaxTokens] = canon.Raw(tc.asked)
 		}
-		_, losses, _ := prepareFor(t, policyWith(func(p *Policy) { p.MaxTokensLimit = tc.limit }), tc.from, tc.to, r, Call{MaxModelLen: tc.told})
+		_, losses, _ := prepareFor(t, policyWith(func(p *Policy) { p.MaxTokensLimit = tc.limit }), tc.from, tc.to, r, Call{Window: func(string) int64 {
+			if tc.told == asksUpstream {
+				t.Errorf("%s: the upstream is asked", tc.name)
+			}
+			return tc.told
+		}})
 		var want []canon.Loss
 		if tc.lost != "" {
 			want = []canon.Loss{{Path: tc.lost, Reason: canon.ByPolicy}}

@@ -25,7 +25,10 @@ func NewTranslation(client, upstream dialect.Dialect, p *Policy, c Call) *Transl
 // Request translates the client's request. The error is a *canon.Problem that names the field at fault; nothing may be sent upstream then.
 // The body is borrowed for the life of the Translation.
 func (t *Translation) Request(body []byte) ([]byte, error) {
-	if err := checkObject(body); err != nil {
+	if !t.call.Valid && !isObject(body) {
+		return nil, canon.Invalid("", "the body must be one JSON object")
+	}
+	if err := checkNames(body); err != nil {
 		return nil, err
 	}
 	asked, err := t.client.ReadCall(body, t.options())
@@ -34,9 +37,11 @@ func (t *Translation) Request(body []byte) ([]byte, error) {
 	}
 	metadata := asked.Params[canon.ParamMetadata]
 	sent := *asked // what is sent is changed, not what was asked for
-	if t.call.Model != "" {
-		quoted := jsonx.AppendString(nil, t.call.Model)
-		sent.Model = quoted[1 : len(quoted)-1]
+	if t.call.Served != nil {
+		if model := t.call.Served(string(jsonx.Unquoted(asked.Model))); model != "" {
+			quoted := jsonx.AppendString(nil, model)
+			sent.Model = quoted[1 : len(quoted)-1]
+		}
 	}
 	names, err := t.policy.prepare(&sent, t.upstream.Name(), t.call, &t.losses)
 	if err != nil {
@@ -59,6 +64,14 @@ func (t *Translation) Request(body []byte) ([]byte, error) {
 	return up, nil
 }
 
+// Asked is the model that the client asks for, and whether it wants an event stream; ok tells that its request was understood.
+func (t *Translation) Asked() (model string, stream, ok bool) {
+	if t.asked == nil {
+		return "", false, false
+	}
+	return string(jsonx.Unquoted(t.asked.Model)), t.asked.Stream, true
+}
+
 // Streamed tells whether the client wants an event stream.
 func (t *Translation) Streamed() bool { return t.asked != nil && t.asked.Stream }
 
@@ -79,7 +92,7 @@ func (t *Translation) Answer(body []byte) ([]byte, error) {
 
 // read decodes a whole answer of the upstream; an error in disguise is a *canon.Problem with its own status.
 func (t *Translation) read(body []byte) (*canon.Answer, error) {
-	if err := checkObject(body); err != nil {
+	if !isObject(body) || checkNames(body) != nil {
 		return nil, noAnswer("it is no JSON object")
 	}
 	if t.upstream.IsError(body) {
@@ -188,12 +201,14 @@ func noAnswer(why string) *canon.Problem {
 // CodeUpstreamInvalid is the x-rolltap-error word of answers that cannot be translated.
 const CodeUpstreamInvalid = canon.CodeUpstreamInvalid
 
-// checkObject refuses what no decoder is to see: anything but one JSON object whose members have different names. Of two members of one
-// name readers take the first or the last, so the client could mean another than the upstream was sent.
-func checkObject(body []byte) error {
-	if !jsonx.Valid(body) || jsonx.KindOf(body) != jsonx.KindObject {
-		return canon.Invalid("", "the body must be one JSON object")
-	}
+// isObject tells what a decoder may see.
+func isObject(body []byte) bool {
+	return jsonx.Valid(body) && jsonx.KindOf(body) == jsonx.KindObject
+}
+
+// checkNames refuses an object that has two members of one name. Readers take the first or the last, so the client could mean another than the
+// upstream was sent.
+func checkNames(body []byte) error {
 	var few [24][]byte
 	seen := few[:0]
 	var many map[string]struct{}

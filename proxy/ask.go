@@ -101,7 +101,7 @@ func (x *exchange) countTokens() {
 // countBy answers by one way to count, unless the upstream does not have it: then nothing was answered. Some say with an error object that they do
 // not know a path, others that they do not know the model; relay, when it is not nil, would answer by it.
 func (x *exchange) countBy(way rewrite.Count, counter dialect.Counter, body []byte) (answered bool, relay func()) {
-	t := rewrite.NewTranslation(x.dialect, rewrite.DialectOf(way.As), &x.h.cfg.Rewrite, x.translationCall(body))
+	t := rewrite.NewTranslation(x.dialect, rewrite.DialectOf(way.As), &x.h.cfg.Rewrite, x.translationCall())
 	sent, err := t.Request(body)
 	if err != nil {
 		x.refuseProblem(err)

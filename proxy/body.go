@@ -94,22 +94,36 @@ func (u *upload) stop(linger time.Duration) {
 	u.rc.SetReadDeadline(time.Now().Add(linger))
 }
 
-// takeBody holds the request body when it fits, else prepares it to stream behind what was read of it. It reports an
-// error when the client's body cannot be read.
-func (x *exchange) takeBody() error {
+// openBody prepares to read the request body and to keep a copy of it; nil: there is none.
+func (x *exchange) openBody() *upload {
 	r := x.in
 	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
 		return nil
 	}
-	began := x.elapsed()
-	defer func() { x.waited += x.elapsed() - began }()
 	o := x.h.copyOptions
-	o.Max = min(o.Max, int64(x.h.cfg.MaxRequestBytes))
+	o.Max = x.maxRequest()
 	o.Reuse = r.ContentLength > lendFrom
 	x.request = capture.NewCopy(o)
 	x.request.Expect(r.ContentLength)
-	up := x.newUpload(x.request)
-	hold := min(holdBytes, o.Max)
+	return x.newUpload(x.request)
+}
+
+// maxRequest is how much of a request is kept.
+func (x *exchange) maxRequest() int64 {
+	return min(x.h.copyOptions.Max, int64(x.h.cfg.MaxRequestBytes))
+}
+
+// takeBody holds the request body when it fits, else prepares it to stream behind what was read of it. It reports an
+// error when the client's body cannot be read.
+func (x *exchange) takeBody() error {
+	r := x.in
+	up := x.openBody()
+	if up == nil {
+		return nil
+	}
+	began := x.elapsed()
+	defer func() { x.waited += x.elapsed() - began }()
+	hold := min(holdBytes, x.maxRequest())
 	// Trailers arrive behind a chunked body and can only follow one.
 	if r.ContentLength <= hold && len(r.Trailer) == 0 {
 		var err error
@@ -184,6 +198,17 @@ func (x *exchange) keptReader() io.ReadCloser {
 	return io.NopCloser(io.LimitReader(&fileReader{x.ctx, x.request.NewReader()}, x.request.Len()))
 }
 
+// sentReader reads the request that was made for the upstream.
+func (x *exchange) sentReader() io.ReadCloser {
+	if len(x.sent) <= lendFrom {
+		return io.NopCloser(bytes.NewReader(x.sent))
+	}
+	if x.made != nil {
+		x.made.Lend()
+	}
+	return &lentBody{kept: x.made, rest: x.sent, readers: 1}
+}
+
 // fileReader reads a copy in a file. An upstream may answer before it has read all of the request; when the copy goes with
 // the record of that answer, the transport is kept waiting until the exchange is over.
 type fileReader struct {
@@ -226,8 +251,9 @@ func (x *exchange) outBody(out *http.Request) {
 	switch {
 	case x.sent != nil:
 		out.TransferEncoding, out.Trailer = nil, nil
-		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(x.sent)), nil }
-		out.Body, _ = out.GetBody() // ReverseProxy has wrapped it, and the transport is to see that it is in memory
+		// ReverseProxy has wrapped it, and the transport is to see that it is in memory.
+		out.Body = x.sentReader()
+		out.GetBody = func() (io.ReadCloser, error) { return x.sentReader(), nil }
 		return
 	case x.model():
 	case out.Body != nil && out.Body != http.NoBody:

@@ -281,6 +281,7 @@ func (x *exchange) finish() {
 		x.leave()
 	}
 	x.report()
+	x.giveBack()
 	x.h.inFlight.Add(-1)
 	x.h.metrics.InFlight(-1)
 	if fault != nil {

@@ -231,3 +231,13 @@ func (x *exchange) release() {
 	}
 	x.request, x.response = nil, nil
 }
+
+// giveBack ends the loan of the request's memory. Nothing looks at the translation from then on.
+func (x *exchange) giveBack() {
+	if x.lent != nil {
+		x.lent.Return()
+	}
+	if x.made != nil {
+		x.made.Release()
+	}
+}

@@ -23,7 +23,7 @@ func (x *exchange) spliceRequest() bool {
 	if !ok {
 		return false
 	}
-	if len(body) == 0 || !jsonx.Valid(body) || jsonx.KindOf(body) != jsonx.KindObject {
+	if !x.isObject(body) {
 		return x.beginTokens(nil) // the upstream has its own words for that
 	}
 	name := jsonx.Get(body, "model")

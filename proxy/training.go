@@ -202,7 +202,11 @@ func (x *exchange) askPrompt() {
 		return
 	}
 	t.found.Reason = tokens.NoPromptIDs
-	body := tokens.TokenizeRequest(x.sent)
+	sent := x.sent
+	if sent == nil && x.lent != nil { // it went as it came
+		sent, _ = x.lent.Bytes()
+	}
+	body := tokens.TokenizeRequest(sent)
 	if body == nil {
 		return
 	}

@@ -3,17 +3,22 @@ package proxy
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
 
 	"rolltap/capture"
+	"rolltap/internal/jsonx"
 	"rolltap/rewrite"
 	"rolltap/rewrite/canon"
 )
 
 // errTooLarge says that a request is longer than the limit.
 var errTooLarge = errors.New("the request is too large")
+
+// errNotKept says that a request which had moved to a file could not be read back.
+var errNotKept = errors.New("the request could not be read back")
 
 // translateRequest reads the client's request and makes the upstream's of it. It reports whether the exchange goes on; if not the client
 // has its answer.
@@ -27,7 +32,9 @@ func (x *exchange) translateRequest() bool {
 		x.refuse(http.StatusBadRequest, codeNotSupported, "alt: must be sse; a stream as one JSON array is not given here")
 		return false
 	}
-	t := rewrite.NewTranslation(x.dialect, rewrite.DialectOf(x.upstreamDialect()), &x.h.cfg.Rewrite, x.translationCall(body))
+	call := x.translationCall()
+	call.Valid, call.Room = x.isObject(body), x.roomToSend(len(body))
+	t := rewrite.NewTranslation(x.dialect, rewrite.DialectOf(x.upstreamDialect()), &x.h.cfg.Rewrite, call)
 	sent, err := t.Request(body)
 	x.translation = t // its losses are recorded, also those of a refusal
 	if err != nil {
@@ -37,12 +44,12 @@ func (x *exchange) translateRequest() bool {
 	if sent, ok = x.askTokens(sent); !ok {
 		return false
 	}
-	x.sent = sent
+	x.send(sent)
 	return x.beginTokens(body)
 }
 
 // translationCall is what a translation has to know of the exchange.
-func (x *exchange) translationCall(body []byte) rewrite.Call {
+func (x *exchange) translationCall() rewrite.Call {
 	c := rewrite.Call{ID: x.callID, Created: x.start.Unix(), Codex: isCodex(x.in.Header)}
 	if c.ID == "" {
 		c.ID = newCallID()
@@ -62,12 +69,18 @@ func (x *exchange) wholeBody() ([]byte, bool) {
 	case errors.Is(err, errTooLarge):
 		x.refuse(http.StatusRequestEntityTooLarge, codeTooLarge, "the request is longer than "+x.h.cfg.MaxRequestBytes.String()+"; see --max-request-bytes")
 		return nil, false
+	case errors.Is(err, errNotKept):
+		x.cause = err
+		x.refuse(http.StatusInsufficientStorage, codeStoreUnavailable, "the request was too long for memory, and could not be read back from its file")
+		return nil, false
 	case err != nil:
 		x.badUpload(err)
 		return nil, false
 	}
 	coding := contentCoding(x.in.Header)
-	x.sent = body // as it came, unless something else is made of it
+	if !x.held {
+		x.sent = body // as it came, unless something else is made of it
+	}
 	if coding == "" {
 		return body, true
 	}
@@ -87,34 +100,80 @@ func (x *exchange) wholeBody() ([]byte, bool) {
 	return body, true
 }
 
-// readBody reads the whole request and keeps a copy for the record.
+// readBody reads the whole request and keeps a copy for the record, which lends it until the exchange is over. What the copy does not hold in
+// memory is held beside it.
 func (x *exchange) readBody() ([]byte, error) {
-	r, limit := x.in, int64(x.h.cfg.MaxRequestBytes)
-	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
+	up := x.openBody()
+	if up == nil {
 		return nil, nil
 	}
 	began := x.elapsed()
 	defer func() { x.waited += x.elapsed() - began }()
-	o := x.h.copyOptions
-	o.Max = min(o.Max, limit)
-	x.request = capture.NewCopy(o)
-	x.request.Expect(r.ContentLength)
-	x.upload = x.newUpload(x.request)
-	if r.ContentLength > limit {
+	x.upload = up
+	limit := int64(x.h.cfg.MaxRequestBytes)
+	if x.in.ContentLength > limit {
 		return nil, errTooLarge
 	}
-	var buf bytes.Buffer
-	if r.ContentLength > 0 {
-		buf.Grow(int(min(r.ContentLength, holdBytes)) + bytes.MinRead) // what is announced is believed only so far
-	}
-	_, err := buf.ReadFrom(io.LimitReader(x.upload, limit+1))
+	held, err := up.hold(limit)
 	switch {
 	case err != nil:
 		return nil, err
-	case int64(buf.Len()) > limit:
+	case held:
+		if body, ok := x.request.Lend(); ok {
+			x.held, x.lent = true, x.request
+			return body, nil
+		}
+	}
+	var buf bytes.Buffer
+	buf.Grow(int(min(max(x.in.ContentLength, x.request.Len()), holdBytes)) + bytes.MinRead) // what is announced is believed only so far
+	if _, err := buf.ReadFrom(x.request.NewReader()); err != nil {
+		return nil, fmt.Errorf("%w: %w", errNotKept, err)
+	}
+	buf.Write(up.rest)
+	if !held {
+		if _, err := buf.ReadFrom(io.LimitReader(up, limit+1-int64(buf.Len()))); err != nil {
+			return nil, err
+		}
+	}
+	if int64(buf.Len()) > limit { // its length was not announced
 		return nil, errTooLarge
 	}
 	return buf.Bytes(), nil
+}
+
+// isObject tells whether body, the request, is one valid JSON object. Where the copy for the record holds the same it is looked through once
+// for both.
+func (x *exchange) isObject(body []byte) bool {
+	if x.held && contentCoding(x.in.Header) == "" && len(body) > 0 && body[0] != 0xef { // a record may begin with a byte-order mark
+		return x.request.IsObject()
+	}
+	return jsonx.Valid(body) && jsonx.KindOf(body) == jsonx.KindObject
+}
+
+// roomToSend is memory, used before, for what is made of a request of n bytes; nil for a small one, or when there is none.
+func (x *exchange) roomToSend(n int) []byte {
+	if n <= lendFrom {
+		return nil
+	}
+	o := x.h.copyOptions
+	o.Reuse = true
+	x.made = capture.NewCopy(o)
+	x.made.Expect(int64(rewrite.RoomFor(n)))
+	return x.made.Room()
+}
+
+// send takes what was made of the request, perhaps in that memory.
+func (x *exchange) send(made []byte) {
+	x.sent = made
+	if x.made == nil {
+		return
+	}
+	if room := x.made.Room(); len(room) > 0 && len(made) > 0 && &room[0] == &made[0] {
+		x.made.Wrote(len(made))
+		return
+	}
+	x.made.Release()
+	x.made = nil
 }
 
 // decodeBody removes a content coding.

@@ -1,6 +1,8 @@
 package rewrite
 
 import (
+	"slices"
+
 	"rolltap/internal/jsonx"
 	"rolltap/rewrite/canon"
 	"rolltap/rewrite/dialect"
@@ -47,7 +49,7 @@ func (t *Translation) Request(body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	up, err := t.upstream.AppendCall(make([]byte, 0, len(body)+len(body)/8+512), &sent, t.options())
+	up, err := t.upstream.AppendCall(slices.Grow(t.call.Room[:0], RoomFor(len(body))), &sent, t.options())
 	if err != nil {
 		return nil, err
 	}
@@ -63,6 +65,9 @@ func (t *Translation) Request(body []byte) ([]byte, error) {
 	t.asked, t.names = asked, names
 	return up, nil
 }
+
+// RoomFor is how much memory the request that is made of one of n bytes mostly needs.
+func RoomFor(n int) int { return n + n/8 + 512 }
 
 // Asked is the model that the client asks for, and whether it wants an event stream; ok tells that its request was understood.
 func (t *Translation) Asked() (model string, stream, ok bool) {

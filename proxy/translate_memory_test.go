@@ -1,0 +1,135 @@
+package proxy
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"rolltap/capture"
+)
+
+// asking is a request of the dialect that says text.
+func (s sample) asking(text string) string {
+	said := strings.Replace(s.ask, `"hi"`, `"`+text+`"`, 1)
+	if said == s.ask {
+		panic("the sample says something else")
+	}
+	return said
+}
+
+// The memory of a request that was made anew is used again, but not while the transport reads it: an upstream may answer first and read later.
+func TestRequestMadeAnew_keepsItsMemory(t *testing.T) {
+	o := capture.CopyOptions{Budget: capture.NewBudget(64 << 20)}
+	h := &Handler{copyOptions: o}
+	o.Reuse = true
+	again := func(mem []byte) bool {
+		for range 8 {
+			c := capture.NewCopy(o)
+			c.Expect(int64(len(mem)))
+			if &c.Room()[0] == &mem[0] {
+				return true
+			}
+		}
+		return false
+	}
+	for name, made := range map[string]func(x *exchange) (mem []byte, read func() io.ReadCloser){
+		"translated": func(x *exchange) ([]byte, func() io.ReadCloser) {
+			x.send(append(x.roomToSend(100_000)[:0], every(100_000)...))
+			return x.sent, x.sentReader
+		},
+		"as it came": func(x *exchange) ([]byte, func() io.ReadCloser) {
+			body := strings.NewReader(every(100_000))
+			x.in, _ = http.NewRequest("POST", "/", body)
+			x.out.control = http.NewResponseController(httptest.NewRecorder())
+			got, ok := x.wholeBody()
+			if !ok || x.sent != nil || !x.held {
+				t.Fatalf("read: %t, held: %t, and %d bytes are sent instead", ok, x.held, len(x.sent))
+			}
+			return got, x.keptReader
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for range 20 { // a pool may drop what it is given
+				x := &exchange{h: h}
+				h.cfg.MaxRequestBytes = 1 << 20
+				mem, read := made(x)
+				one, other := read(), read() // as when the transport sends it twice
+				x.release()
+				one.Close()
+				if again(mem) {
+					t.Fatal("memory is used again that a translation looks at")
+				}
+				x.giveBack()
+				if again(mem) {
+					t.Fatal("memory is used again that the transport reads")
+				}
+				got, err := io.ReadAll(other)
+				if err != nil || string(got) != every(100_000) {
+					t.Errorf("%d bytes were read: %v", len(got), err)
+				}
+				other.Close()
+				if again(mem) {
+					return
+				}
+			}
+			t.Error("memory is never used again")
+		})
+	}
+}
+
+// A request that is made anew is whole whatever becomes of the copy that it is read from.
+func TestRequestMadeAnew_isWhole(t *testing.T) {
+	missing := func(t *testing.T, o *capture.CopyOptions) { o.Dir = filepath.Join(t.TempDir(), "missing") }
+	for name, row := range map[string]struct {
+		length int
+		change func(t *testing.T, o *capture.CopyOptions)
+	}{
+		"in memory":       {100_000, func(*testing.T, *capture.CopyOptions) {}},
+		"in a file":       {3 << 20, func(*testing.T, *capture.CopyOptions) {}},
+		"too long for it": {100_000, func(t *testing.T, o *capture.CopyOptions) { missing(t, o); o.Memory = 50_000 }},
+		"nowhere":         {100_000, func(t *testing.T, o *capture.CopyOptions) { missing(t, o); o.Budget = capture.NewBudget(0) }},
+		"cut":             {100_000, func(_ *testing.T, o *capture.CopyOptions) { o.Max = 50_000 }},
+	} {
+		for how, change := range map[string]func(*Config){
+			"translated": chatOnly,
+			"renamed":    func(c *Config) { c.UpstreamDialects, c.Model = []string{"messages"}, "served" },
+			"as it came": func(c *Config) {
+				c.UpstreamDialects, c.ModelMap = []string{"messages"}, map[string]string{"another": "served"}
+			},
+		} {
+			for _, chunked := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/%s/chunked %v", name, how, chunked), func(t *testing.T) {
+					t.Parallel()
+					s, up := messagesSample(), messagesSample()
+					if how == "translated" {
+						up = chatSample()
+					}
+					u := newUpstream(t, func(k *call) { k.reply(200, "application/json", up.unary) })
+					r := start(t, u.url(), change)
+					row.change(t, &r.srv.handler.copyOptions)
+					text := strings.Repeat("abcdefghij", row.length/10)
+					var body io.Reader = strings.NewReader(s.asking(text))
+					if chunked {
+						body = struct{ io.Reader }{body}
+					}
+					res, err := r.client.Post(r.url("/ng-rollout/r"+s.path), "application/json", body)
+					if err != nil {
+						t.Fatal(err)
+					}
+					res.Body.Close()
+					if res.StatusCode != 200 {
+						t.Errorf("answered %d", res.StatusCode)
+					}
+					if got := u.next().Body(); !strings.Contains(got, `"`+text+`"`) {
+						t.Errorf("the upstream got %d bytes, of a text of %d", len(got), len(text))
+					}
+					r.record("r").expect(t, "rolltap.outcome", "ok", "rolltap.request_bytes", len(s.asking(text)))
+				})
+			}
+		}
+	}
+}

@@ -29,7 +29,8 @@ func segments(t *testing.T, c *net.TCPConn) int {
 	return n
 }
 
-// A head and a body that is in memory leave in one write, whoever made the body: each write wakes the other side once more.
+// A head and a body that is in memory leave in one write, whoever made the body, and so do the end of a stream and that of its body: each write wakes
+// the other side once more.
 func TestSmallMessagesAreOneWrite(t *testing.T) {
 	translated := func(dialect string) func(*Config) { return func(c *Config) { c.UpstreamDialects = []string{dialect} } }
 	for name, row := range map[string]struct {
@@ -47,33 +48,47 @@ func TestSmallMessagesAreOneWrite(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, up := sampleOf(row.client), sampleOf(row.upstream)
-			asked := make(chan int, 1)
-			u := newUpstream(t, func(k *call) {
-				k.Body()
-				asked <- segments(t, k.conn)
-				k.reply(200, "application/json", up.unary)
-			})
-			r := start(t, u.url(), row.change, func(c *Config) { c.Rewrite.MaxTokensLimit = 0 })
-			w := dial(t, r.addr)
-			w.send(fmt.Sprintf("POST /ng-rollout/r%s HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", s.path, len(s.ask), s.ask))
-			if n := wait(t, "a request", asked); n != 1 {
-				t.Errorf("the request came in %d pieces", n)
-			}
-			res, err := http.ReadResponse(w.br, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer res.Body.Close()
-			body, err := io.ReadAll(res.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if res.StatusCode != 200 {
-				t.Fatalf("status %d: %s", res.StatusCode, body)
-			}
-			if n := segments(t, w.conn); !row.edited && (n != 1 || res.ContentLength != int64(len(body))) {
-				t.Errorf("the answer came in %d pieces, its length said to be %d and %d bytes", n, res.ContentLength, len(body))
+			for _, stream := range []bool{false, true} {
+				s, up := sampleOf(row.client), sampleOf(row.upstream)
+				asked := make(chan int, 1)
+				u := newUpstream(t, func(k *call) {
+					k.Body()
+					asked <- segments(t, k.conn)
+					if !stream {
+						k.reply(200, "application/json", up.unary)
+						return
+					}
+					events := up.stream()
+					k.say(replyHead(200, "text/event-stream", "Transfer-Encoding: chunked") + fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(events), events))
+					k.keepAlive()
+				})
+				r := start(t, u.url(), row.change, func(c *Config) { c.Rewrite.MaxTokensLimit = 0 })
+				w := dial(t, r.addr)
+				ask, most := s.ask, 1
+				switch {
+				case stream:
+					ask, most = s.askStream, 3 // the head, what does not wait for the end, and the end with what ends the body
+				case row.edited:
+					most = 2
+				}
+				w.send(fmt.Sprintf("POST /ng-rollout/r%s HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", s.path, len(ask), ask))
+				if n := wait(t, "a request", asked); n != 1 {
+					t.Errorf("stream %v: the request came in %d pieces", stream, n)
+				}
+				res, err := http.ReadResponse(w.br, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				body, err := io.ReadAll(res.Body)
+				if err != nil || res.StatusCode != 200 {
+					t.Fatalf("status %d, %v: %s", res.StatusCode, err, body)
+				}
+				if n := segments(t, w.conn); n > most {
+					t.Errorf("stream %v: the answer came in %d pieces, want %d", stream, n, most)
+				}
+				if !stream && !row.edited && res.ContentLength != int64(len(body)) {
+					t.Errorf("the answer's length is said to be %d and is %d", res.ContentLength, len(body))
+				}
 			}
 		})
 	}

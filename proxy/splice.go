@@ -69,9 +69,10 @@ type edited struct {
 	src     io.ReadCloser
 	editors []editor
 	stream  bool
-	tooLong func()    // the answer passes unedited: it is longer than what is held
-	whole   []byte    // of an answer that is no stream
-	buf     []byte    // for reading
+	tooLong func() // the answer passes unedited: it is longer than what is held
+	whole   []byte // of an answer that is no stream
+	buffers *bufferPool
+	buf     []byte    // for reading; of buffers, until Close
 	between [2][]byte // what one editor hands to the next
 	out     []byte    // edited and not read yet
 	err     error
@@ -79,7 +80,7 @@ type edited struct {
 
 // edit lets the client see what it asked for, and no more.
 func (x *exchange) edit(res *http.Response) {
-	e := &edited{src: res.Body, editors: x.editors, stream: isEventStream(res.Header), tooLong: func() {}, buf: make([]byte, 32<<10)}
+	e := &edited{src: res.Body, editors: x.editors, stream: isEventStream(res.Header), tooLong: func() {}, buffers: x.h.buffers, buf: x.h.buffers.Get()}
 	if x.taught != nil {
 		e.tooLong = x.taught.collector.Overflow
 	}
@@ -111,7 +112,9 @@ func (e *edited) Read(p []byte) (int, error) {
 		}
 	}
 	n := copy(p, e.out)
-	e.out = e.out[n:]
+	if e.out = e.out[n:]; len(e.out) == 0 && e.err == io.EOF {
+		return n, io.EOF // the gate tells the end together with the last bytes
+	}
 	return n, nil
 }
 
@@ -143,4 +146,11 @@ func (e *edited) all() []byte {
 	return whole
 }
 
-func (e *edited) Close() error { return e.src.Close() }
+// Close is called by who reads, behind the last read.
+func (e *edited) Close() error {
+	if e.buf != nil {
+		e.buffers.Put(e.buf)
+		e.buf = nil
+	}
+	return e.src.Close()
+}

@@ -58,6 +58,8 @@ type translated struct {
 	whole []byte         // of an answer that is none
 	told  []byte         // a piece of a stream without its token ids
 
+	drained bool // the upstream's body has ended, so that there is no tail
+
 	given   bool   // the client has its head
 	pending []byte // for the client; in the stream's buffer, so nothing is asked of the stream before it is empty
 	end     error  // behind pending
@@ -162,8 +164,8 @@ func (tr *translated) Close() error {
 	if tr.timer != nil {
 		tr.timer.Stop()
 	}
-	if tr.end == io.EOF {
-		_ = http.NewResponseController(tr.x.out.ResponseWriter).Flush() // the client has all of it, and need not wait for the tail
+	if tr.end == io.EOF && !tr.drained {
+		_ = tr.x.out.control.Flush() // the client has all of it, and need not wait for the tail
 	}
 	tr.pump.stop(tr.end == io.EOF)
 	return nil
@@ -202,6 +204,7 @@ func (tr *translated) begin() {
 func (tr *translated) take(c chunk) (*http.Response, error) {
 	defer tr.pump.give(c.data)
 	tr.pump.tell()
+	tr.drained = c.err != nil
 	if c.res != nil {
 		tr.head = c.res
 		tr.x.upstreamStatus = c.res.StatusCode

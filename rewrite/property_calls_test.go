@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -173,5 +174,36 @@ func idle(client canon.Dialect, path string, value, body []byte) bool {
 	if bytes.Contains(body, []byte(`"allowed_tools"`)) || bytes.Contains(body, []byte(`"allowedFunctionNames"`)) {
 		patterns = append(patterns, `^tools\b`, `^tool_choice$`) // others are not offered, and the choice is left
 	}
+	if m := regexp.MustCompile(`^input\[(\d+)\]\.(summary|content)\b`).FindStringSubmatch(path); m != nil && thoughtTwice(body, m[1]) {
+		return true
+	}
 	return slices.ContainsFunc(patterns, func(p string) bool { return regexp.MustCompile(p).MatchString(path) })
+}
+
+// thoughtTwice tells that an item of reasoning has the same text as its summary and as its content: each alone says all of it.
+func thoughtTwice(body []byte, index string) bool {
+	var r struct{ Input []json.RawMessage }
+	var item struct {
+		Type             string
+		Summary, Content []struct{ Text string }
+	}
+	i, err := strconv.Atoi(index)
+	if err != nil || json.Unmarshal(body, &r) != nil || i >= len(r.Input) || json.Unmarshal(r.Input[i], &item) != nil || item.Type != "reasoning" {
+		return false
+	}
+	for _, between := range []string{"", "\n\n"} {
+		var texts [2]string
+		for k, parts := range [...][]struct{ Text string }{item.Summary, item.Content} {
+			for j, p := range parts {
+				if j > 0 {
+					texts[k] += between
+				}
+				texts[k] += p.Text
+			}
+		}
+		if texts[0] == texts[1] {
+			return true
+		}
+	}
+	return false
 }

@@ -139,7 +139,7 @@ func TestFit(t *testing.T) {
 // TestUpstreamText: the bodies of the upstream side are bounded as well.
 func TestUpstreamText(t *testing.T) {
 	text := strings.Repeat("\x00", textMin/widest+1000)
-	line := encoded(t, &Record{Upstream: &Upstream{Request: []byte(text), Response: []byte("text")}})
+	line := encoded(t, &Record{Upstream: &Upstream{Request: body(text), Response: []byte("text")}})
 	if !strings.Contains(line, `"truncated":["upstream.request"]`) || !strings.Contains(line, `"response_raw":"text"`) || len(line) > textMin+1000 {
 		t.Errorf("%d bytes: %s", len(line), line[len(line)-200:])
 	}

@@ -207,3 +207,84 @@ func TestRoomEndsAtTheBounds(t *testing.T) {
 	}
 	c.Release()
 }
+
+// A copy that has been used waits in a file for its record when less than half of the memory is left, and in memory otherwise.
+func TestScarceMemory_movesWhatWasLent(t *testing.T) {
+	text := strings.Repeat("0123456789abcdef", 20<<10)
+	for name, total := range map[string]int64{"scarce": 600 << 10, "plenty": 700 << 10, "scarce, and so are descriptors": 600 << 10} {
+		t.Run(name, func(t *testing.T) {
+			o := CopyOptions{Budget: NewBudget(total), Dir: t.TempDir(), Reuse: true}
+			if o.Budget.shelves.Load() < 10 {
+				t.Error("no copy may move to a file")
+			}
+			if o.Budget.shelves.Store(1); name != "scarce" {
+				o.Budget.shelves.Store(0)
+			}
+			c := NewCopy(o)
+			defer c.Release()
+			c.Expect(int64(len(text)))
+			io.WriteString(c, text)
+			c.Lend()
+			c.Lend()
+			seen, _ := c.Bytes()
+			c.Return()
+			if _, ok := c.Bytes(); !ok {
+				t.Fatal("moved while somebody has it")
+			}
+			c.Return()
+			if _, ok := c.Bytes(); ok != (name != "scarce") {
+				t.Fatalf("in memory: %t", ok)
+			}
+			if left := o.Budget.left.Load(); (left == total) != (name == "scarce") {
+				t.Errorf("%d of %d are left", left, total)
+			}
+			other := NewCopy(o)
+			other.Expect(int64(len(text)))
+			other.Wrote(copy(other.Room(), strings.Repeat("x", len(text))))
+			if got, err := io.ReadAll(c.NewReader()); err != nil || string(got) != text || string(seen) != text {
+				t.Errorf("%d bytes are read, %v", len(got), err)
+			}
+			if n, _ := c.Write([]byte("!")); n != 1 || c.Len() != int64(len(text))+1 {
+				t.Errorf("%d bytes behind it", c.Len())
+			}
+			other.Release()
+			c.Release()
+			if n := o.Budget.shelves.Load(); (n == 1) != (name == "scarce") {
+				t.Errorf("%d copies may move to files", n)
+			}
+		})
+	}
+}
+
+func TestCut(t *testing.T) {
+	for name, o := range map[string]CopyOptions{"in memory": {}, "in a file": {Memory: 10}} {
+		c := NewCopy(o)
+		io.WriteString(c, strings.Repeat("a", 50<<10))
+		io.WriteString(c, "tail")
+		c.Cut(1 << 20)
+		if c.Truncated() || c.Len() != 50<<10+4 {
+			t.Errorf("%s: cut to %d", name, c.Len())
+		}
+		for _, n := range []int64{50<<10 + 2, 1000, 0} {
+			c.Cut(n)
+			got, err := io.ReadAll(c.NewReader())
+			if err != nil || int64(len(got)) != n || c.Len() != n || !c.Truncated() {
+				t.Errorf("%s: cut to %d: %d of %d, %v", name, n, len(got), c.Len(), err)
+			}
+		}
+		c.Release()
+	}
+}
+
+func TestAdopt(t *testing.T) {
+	b := NewBudget(0)
+	c := Adopt(CopyOptions{Budget: b, Reuse: true, Max: 2}, []byte(`{"a":1}`))
+	got, ok := c.Bytes()
+	if !ok || string(got) != `{"a":1}` || c.Total() != 7 || c.Truncated() || !c.IsObject() {
+		t.Errorf("%q %t, %d in all", got, ok, c.Total())
+	}
+	c.Release()
+	if m := b.reuse(7); cap(m) > 0 && &m[:1][0] == &got[0] {
+		t.Error("what was adopted is used again")
+	}
+}

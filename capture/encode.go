@@ -62,6 +62,9 @@ func (e *encoder) parsed() (n int64) {
 	if e.response.object {
 		n += e.r.Response.Len()
 	}
+	if u := e.r.Upstream; u != nil && isObject(u.Request) {
+		n += u.Request.Len()
+	}
 	return n
 }
 
@@ -74,7 +77,10 @@ func estimate(r *Record) int64 {
 		}
 	}
 	if r.Upstream != nil {
-		n += int64(len(r.Upstream.Request) + len(r.Upstream.Response))
+		n += int64(len(r.Upstream.Response))
+		if r.Upstream.Request != nil {
+			n += r.Upstream.Request.Len()
+		}
 	}
 	return n
 }
@@ -230,29 +236,59 @@ func (e *encoder) upstream(u *Upstream) {
 	e.intOrNull(u.Status)
 	e.raw(`,"model":`)
 	e.str(u.Model)
-	e.upstreamBody("request", u.Request)
-	e.upstreamBody("response", u.Response)
+	e.upstreamRequest(u.Request)
+	e.upstreamResponse(u.Response)
 	e.raw(`}`)
 }
 
-// upstreamBody writes a body of the upstream side: compacted JSON, or text when it is none or too long.
-func (e *encoder) upstreamBody(name string, body []byte) {
+// upstreamRequest writes the request of the upstream side: compacted JSON, or text when it is no object or too long.
+func (e *encoder) upstreamRequest(c *Copy) {
+	if c == nil || c.Len() == 0 || e.err != nil {
+		return
+	}
+	n := c.Len()
+	if c.Truncated() {
+		e.lost = append(e.lost, "upstream.request")
+	}
+	if n <= e.room && c.IsObject() {
+		e.room -= n
+		e.raw(`,"request":`)
+		e.object(c, true)
+		return
+	}
+	if e.r.Raw == RawNever {
+		e.raw(`,"request":null`)
+		return
+	}
+	limit := min(e.room, textMax(n))
+	e.room -= min(limit, widest*n)
+	keep, err := c.fitText(limit)
+	if e.err = err; keep < n {
+		e.lost = append(e.lost, "upstream.request")
+	}
+	if keep == 0 {
+		e.raw(`,"request_raw":""`)
+		return
+	}
+	e.text(`,"request_raw":"`, c, keep)
+}
+
+// upstreamResponse writes the answer of the upstream side, likewise; it may be any JSON.
+func (e *encoder) upstreamResponse(body []byte) {
 	if len(body) == 0 {
 		return
 	}
 	mark := len(e.b)
-	e.raw(`,"`)
-	e.raw(name)
 	if int64(len(body)) <= e.room {
-		e.raw(`":`)
+		e.raw(`,"response":`)
 		if e.compact(body) != jsonx.KindInvalid {
 			e.room -= int64(len(body))
 			return
 		}
-		e.b = e.b[:mark+len(`,"`)+len(name)]
+		e.b = e.b[:mark]
 	}
 	if e.r.Raw == RawNever {
-		e.raw(`":null`)
+		e.raw(`,"response":null`)
 		return
 	}
 	f := fitter{left: min(e.room, textMax(int64(len(body))))}
@@ -263,9 +299,9 @@ func (e *encoder) upstreamBody(name string, body []byte) {
 	}
 	keep := f.end(int64(len(body)))
 	if keep < int64(len(body)) {
-		e.lost = append(e.lost, "upstream."+name)
+		e.lost = append(e.lost, "upstream.response")
 	}
-	e.raw(`_raw":"`)
+	e.raw(`,"response_raw":"`)
 	mark = len(e.b)
 	e.escaped(body[:keep])
 	e.room -= int64(len(e.b) - mark)

@@ -36,13 +36,66 @@ func (c *Copy) Lend() ([]byte, bool) {
 	return c.mem[:len(c.mem):len(c.mem)], true
 }
 
-// Return takes back what Lend gave, also behind Release.
+// Return takes back what Lend gave, also behind Release. A copy that was lent has been used, and waits for its record; when memory is scarce it
+// does that in a file.
 func (c *Copy) Return() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.lent--; c.released {
+	switch c.lent--; {
+	case c.released:
 		c.drop()
+	case c.lent == 0 && c.o.Budget.scarce():
+		c.shelve()
 	}
+}
+
+// shelve moves to a file what is in memory; what is small, or finds no file, stays: descriptors are scarce, too. Slices that Bytes handed out still point at the memory, so it is not
+// used again.
+func (c *Copy) shelve() {
+	if c.spool != nil || len(c.mem) < spoolTail {
+		return
+	}
+	b := c.o.Budget
+	if b.shelves.Add(-1) < 0 {
+		b.shelves.Add(1)
+		return
+	}
+	s, err := newSpool(c.o.Dir)
+	if err != nil {
+		b.shelves.Add(1)
+		return
+	}
+	s.shelf = b
+	if !s.write(c.mem) {
+		s.close()
+		return
+	}
+	c.spool, c.mem = s, nil
+	c.give()
+}
+
+// Adopt returns a copy that is b, whose memory becomes the copy's: it asks no budget, and is not bounded by o.
+func Adopt(o CopyOptions, b []byte) *Copy {
+	c := NewCopy(o)
+	c.o.Reuse = false
+	c.mem, c.total = b, int64(len(b))
+	return c
+}
+
+// Cut keeps no more than the first n bytes; the copy is then Truncated unless that is all.
+func (c *Copy) Cut(n int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.released || c.len() <= n {
+		return
+	}
+	c.truncated = true
+	if c.spool == nil {
+		c.mem = c.mem[:n]
+		return
+	}
+	c.mem = c.mem[:max(0, n-c.spool.size)]
+	c.spool.size = min(c.spool.size, n)
 }
 
 // drop lets go of the memory of a copy that is released.

@@ -13,7 +13,7 @@ const holeSpace = 64
 // in the file is the order of seq, while encoding runs in parallel.
 //
 //	buf:   {"model_call_id":…,"request":│,"response":│,…,"writer":"│","method":…}\n
-//	                                   cut          cut           hole
+//	                                   cut          cut           hole                 and one more in upstream
 type line struct {
 	buf    []byte
 	hole   int   // index in buf where writer and seq belong
@@ -65,12 +65,25 @@ func (l *line) appendHole(dst []byte) []byte {
 
 // writeTo writes the whole line. scratch is used for the pieces of copies.
 func (l *line) writeTo(w io.Writer, scratch []byte) error {
-	at := 0
-	for _, c := range l.cuts { // every cut is before the hole: bodies precede the rolltap member
-		if _, err := w.Write(l.buf[at:c.at]); err != nil {
+	at, hole := 0, true
+	write := func(end int) error {
+		if hole && l.hole <= end {
+			if _, err := w.Write(l.buf[at:l.hole]); err != nil {
+				return err
+			}
+			if _, err := w.Write(l.appendHole(scratch[:0])); err != nil {
+				return err
+			}
+			at, hole = l.hole, false
+		}
+		_, err := w.Write(l.buf[at:end])
+		at = end
+		return err
+	}
+	for _, c := range l.cuts {
+		if err := write(c.at); err != nil {
 			return err
 		}
-		at = c.at
 		var err error
 		if c.text > 0 {
 			err = c.body.writeText(w, scratch, c.text)
@@ -81,14 +94,7 @@ func (l *line) writeTo(w io.Writer, scratch []byte) error {
 			return err
 		}
 	}
-	if _, err := w.Write(l.buf[at:l.hole]); err != nil {
-		return err
-	}
-	if _, err := w.Write(l.appendHole(scratch[:0])); err != nil {
-		return err
-	}
-	_, err := w.Write(l.buf[l.hole:])
-	return err
+	return write(len(l.buf))
 }
 
 // release gives back the copies that a streamed line holds on to, and what it took of a budget.

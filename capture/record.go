@@ -63,13 +63,14 @@ type Record struct {
 // Loss is something that a translation could not carry over.
 type Loss struct{ Path, Reason string }
 
-// Upstream is the other side of a translation. Request and Response are the JSON bodies; each is left out when empty and
+// Upstream is the other side of a translation. Request and Response are the JSON bodies, Request an object; each is left out when nil or empty and
 // becomes text in request_raw or response_raw when it is not JSON, as a cut copy is. Status 0 is null.
 type Upstream struct {
-	Dialect, Path     string
-	Status            int
-	Model             string
-	Request, Response []byte
+	Dialect, Path string
+	Status        int
+	Model         string
+	Request       *Copy
+	Response      []byte
 }
 
 // Usage counts tokens; a negative count is unknown and written as null. Prompt includes cached tokens.
@@ -85,5 +86,8 @@ func (r *Record) release() {
 	}
 	if r.Response != nil {
 		r.Response.Release()
+	}
+	if r.Upstream != nil && r.Upstream.Request != nil {
+		r.Upstream.Request.Release()
 	}
 }

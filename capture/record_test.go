@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -44,7 +45,7 @@ func TestLayout(t *testing.T) {
 		ClientSessionID: "inv-1", UpstreamAttempted: true, ResponseSource: "upstream", UpstreamStatus: 201, LocalReason: "sealed",
 		Method: "POST", Path: "/v1/messages", Query: "beta=true", Stream: true, Outcome: "ok", Finish: "stop",
 		Losses:   []Loss{{"metadata.user_id", "no_equivalent"}, {"tools[1].web_search", "policy"}},
-		Upstream: &Upstream{Dialect: "chat", Path: "/v1/chat/completions", Status: 200, Model: "m", Request: []byte(`{ }`), Response: []byte(`{"c":3}`)},
+		Upstream: &Upstream{Dialect: "chat", Path: "/v1/chat/completions", Status: 200, Model: "m", Request: body(`{ }`), Response: []byte(`{"c":3}`)},
 		Usage:    &Usage{12, 5, 0, -1}, Client: Client{"s", "a", "p", "u"}, RequestBytes: 812, ResponseBytes: 2304, Truncated: []string{"upstream.response"},
 	}
 	want := `{"model_call_id":"0123456789abcdef0123456789abcdef","dialect":"messages","model_ref":{"type":"responses_api_models","name":"policy"},` +
@@ -154,8 +155,9 @@ func TestStreamed(t *testing.T) {
 func TestTruncatedCopiesAreText(t *testing.T) {
 	cut := NewCopy(CopyOptions{Max: 2})
 	fmt.Fprint(cut, `{}   and more`)
-	line := encoded(t, &Record{Request: cut, Truncated: []string{"request", "upstream.request"},
-		Upstream: &Upstream{Request: []byte(`{"a":`)}})
+	sent := body(`{"a":1}`)
+	sent.Cut(5)
+	line := encoded(t, &Record{Request: cut, Truncated: []string{"request", "upstream.request"}, Upstream: &Upstream{Request: sent}})
 	for _, want := range []string{`"request":null`, `"request_raw":"{}"`, `"truncated":["request","upstream.request"]`, `"model":"","request_raw":"{\"a\":"}`} {
 		if !strings.Contains(line, want) {
 			t.Errorf("no %s in %s", want, line)
@@ -243,5 +245,28 @@ func TestLineMemory(t *testing.T) {
 	}
 	if left := lines.left.Load(); left != 100<<10 {
 		t.Errorf("after an error %d bytes are left of the budget", left)
+	}
+}
+
+// The members of a long line stand in their places whether its bodies are in memory or in files, on both sides of writer and seq.
+func TestLongLine_hasTheRequestOfBothSides(t *testing.T) {
+	object := func(name string, o CopyOptions) (*Copy, string) {
+		c := NewCopy(o)
+		text := `{"` + name + `": "` + strings.Repeat(name, inlineMax) + `"}`
+		io.WriteString(c, text)
+		return c, strings.Replace(text, `": "`, `":"`, 1)
+	}
+	for name, o := range map[string]CopyOptions{"in memory": {Memory: 4 << 20}, "in files": {}} {
+		request, asked := object("a", o)
+		upstream, sent := object("b", o)
+		line := encoded(t, &Record{Request: request, Response: body(`{"c":1}`), Upstream: &Upstream{Request: upstream, Response: []byte(`{"d":1}`)}})
+		for _, want := range []string{`"request":` + asked + `,"response":{"c":1},`, `"writer":"k3x9q2","seq":17,"method"`, `"model":"","request":` + sent + `,"response":{"d":1}},"usage"`} {
+			if strings.Count(line, want) != 1 {
+				t.Errorf("%s: %d times %.40s…", name, strings.Count(line, want), want)
+			}
+		}
+		if !json.Valid([]byte(line)) {
+			t.Errorf("%s: not valid", name)
+		}
 	}
 }

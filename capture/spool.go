@@ -5,6 +5,8 @@ import (
 	"os"
 	"sync/atomic"
 
+	"golang.org/x/sys/unix"
+
 	"rolltap/internal/jsonx"
 )
 
@@ -14,8 +16,10 @@ const spoolTail = 32 << 10
 // Budget is memory, in bytes, that the copies of a process may hold together. Its methods accept a nil Budget, which has
 // no bound. It also keeps the memory of released copies for the next ones.
 type Budget struct {
-	left atomic.Int64
-	used memoryPool
+	total   int64
+	left    atomic.Int64
+	shelves atomic.Int64 // how many more copies may move to files without having to
+	used    memoryPool
 }
 
 // reuse returns memory for at least size bytes, from a released copy where there is some.
@@ -35,10 +39,23 @@ func (b *Budget) recycle(mem []byte) {
 
 // NewBudget returns a budget of total bytes. With 0 it never gives: every copy beyond a few hundred bytes is a file.
 func NewBudget(total int64) *Budget {
-	b := &Budget{}
-	b.left.Store(max(total, 0))
+	b := &Budget{total: max(total, 0)}
+	b.left.Store(b.total)
+	b.shelves.Store(maxFiles() / 4)
 	return b
 }
+
+// maxFiles is how many files the process may have open.
+func maxFiles() int64 {
+	var r unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &r); err != nil {
+		return 256 // what every system gives
+	}
+	return int64(min(uint64(r.Cur), 1<<20))
+}
+
+// scarce tells that less than half is left.
+func (b *Budget) scarce() bool { return b != nil && b.left.Load() < b.total/2 }
 
 func (b *Budget) take(n int64) bool {
 	if b == nil {
@@ -66,7 +83,8 @@ func (b *Budget) give(n int64) {
 type spool struct {
 	f     *os.File
 	size  int64
-	named bool // could not be unlinked while open
+	named bool    // could not be unlinked while open
+	shelf *Budget // to whom its descriptor goes back; nil: it had to be
 }
 
 func newSpool(dir string) (*spool, error) {
@@ -100,13 +118,20 @@ func (s *spool) close() {
 	if s.named {
 		os.Remove(s.f.Name())
 	}
+	if s.shelf != nil {
+		s.shelf.shelves.Add(1)
+	}
 }
 
 // appendCompact appends the copy as the compacted JSON value that IsObject found it to be. An error means that the spool
 // file could not be read again.
 func (c *Copy) appendCompact(dst []byte) ([]byte, error) {
-	if b, ok := c.Bytes(); ok && c.isTight() {
-		return append(dst, b...), nil
+	if c.isTight() {
+		err := c.each(c.Len(), func(p []byte) error {
+			dst = append(dst, p...)
+			return nil
+		})
+		return dst, err
 	}
 	var v jsonx.Compactor
 	err := c.each(c.Len(), func(p []byte) (err error) {

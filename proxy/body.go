@@ -180,33 +180,22 @@ func (x *exchange) inBody() io.ReadCloser {
 	case x.requestBytes.Load() == 0:
 		return x.upload
 	}
-	return joinedBody{io.MultiReader(x.keptReader(), bytes.NewReader(x.upload.rest), x.upload), x.upload}
+	return joinedBody{io.MultiReader(x.reader(x.request), bytes.NewReader(x.upload.rest), x.upload), x.upload}
 }
 
-// keptReader reads what the request's copy holds now. The transport looks for the end of a body that it has sent whole at
+// reader reads what a copy of a request holds now. The transport looks for the end of a body that it has sent whole at
 // its leisure, when the answer may have arrived and the copy may be gone with its record: that must not look like a broken
 // request, since the transport then breaks the answer as well.
-func (x *exchange) keptReader() io.ReadCloser {
-	if x.request.Len() > lendFrom {
-		if b, ok := x.request.Lend(); ok {
-			return &lentBody{kept: x.request, rest: b, readers: 1}
+func (x *exchange) reader(c *capture.Copy) io.ReadCloser {
+	if c.Len() > lendFrom {
+		if b, ok := c.Lend(); ok {
+			return &lentBody{kept: c, rest: b, readers: 1}
 		}
 	}
-	if b, ok := x.request.Bytes(); ok {
+	if b, ok := c.Bytes(); ok {
 		return io.NopCloser(bytes.NewReader(b))
 	}
-	return io.NopCloser(io.LimitReader(&fileReader{x.ctx, x.request.NewReader()}, x.request.Len()))
-}
-
-// sentReader reads the request that was made for the upstream.
-func (x *exchange) sentReader() io.ReadCloser {
-	if len(x.sent) <= lendFrom {
-		return io.NopCloser(bytes.NewReader(x.sent))
-	}
-	if x.made != nil {
-		x.made.Lend()
-	}
-	return &lentBody{kept: x.made, rest: x.sent, readers: 1}
+	return io.NopCloser(io.LimitReader(&fileReader{x.ctx, c.NewReader()}, c.Len()))
 }
 
 // fileReader reads a copy in a file. An upstream may answer before it has read all of the request; when the copy goes with
@@ -251,9 +240,9 @@ func (x *exchange) outBody(out *http.Request) {
 	switch {
 	case x.sent != nil:
 		out.TransferEncoding, out.Trailer = nil, nil
-		// ReverseProxy has wrapped it, and the transport is to see that it is in memory.
-		out.Body = x.sentReader()
-		out.GetBody = func() (io.ReadCloser, error) { return x.sentReader(), nil }
+		sent := x.sent
+		out.Body = x.reader(sent)
+		out.GetBody = func() (io.ReadCloser, error) { return x.reader(sent), nil }
 		return
 	case x.model():
 	case out.Body != nil && out.Body != http.NoBody:
@@ -266,9 +255,9 @@ func (x *exchange) outBody(out *http.Request) {
 	}
 	if x.held {
 		// In memory, and named so that the transport sees it: head and body are then one write.
-		out.Body = x.keptReader()
+		out.Body = x.reader(x.request)
 		out.ContentLength = x.request.Total()
-		out.GetBody = func() (io.ReadCloser, error) { return x.keptReader(), nil }
+		out.GetBody = func() (io.ReadCloser, error) { return x.reader(x.request), nil }
 	}
 	out.Trailer = x.in.Trailer // filled by the server when the body has been read to its end
 }

@@ -1,12 +1,10 @@
 package proxy
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"io"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -90,9 +88,10 @@ type exchange struct {
 
 	translation  *rewrite.Translation // nil: body bytes pass as they are
 	translated   *translated          // its round trip
-	sent         []byte               // the request as the upstream got it, where that is not as it came
-	made         *capture.Copy        // whose memory sent is in; nil: sent is the garbage collector's
-	lent         *capture.Copy        // what has lent the request to its translation until the exchange is over; nil: nothing has
+	sent         *capture.Copy        // the request as the upstream got it, where that is not as it came
+	room         *capture.Copy        // memory for sent; nil: there is none, or sent is in it
+	lent         *capture.Copy        // what has lent the request to its translation; nil: nothing has
+	alone        bool                 // the request has come back from a file, and no other may meanwhile
 	spliceLosses canon.Losses
 	spliced      bool      // sent is the client's request with some members replaced
 	editors      []editor  // of the upstream's answer where its dialect is the client's; none: it passes as it is
@@ -195,7 +194,7 @@ func (x *exchange) run() {
 	in := x.in.WithContext(x.ctx)
 	switch {
 	case x.sent != nil:
-		in.Body, in.ContentLength = io.NopCloser(bytes.NewReader(x.sent)), int64(len(x.sent)) // outBody has the one that is read
+		in.Body, in.ContentLength = http.NoBody, x.sent.Len() // outBody has the one that is read
 	case x.model():
 		in.Body = x.inBody()
 		if x.held {

@@ -18,7 +18,7 @@ const lendFrom = 8 << 10
 // lentBody reads what a copy holds in memory, and tells the copy when nobody does any more. The transport may close it from another
 // goroutine than the one that reads.
 type lentBody struct {
-	kept *capture.Copy // nil: the memory is nobody's
+	kept *capture.Copy
 
 	mu      sync.Mutex // guards the rest
 	rest    []byte
@@ -52,9 +52,7 @@ func (b *lentBody) end(n int) {
 func (b *lentBody) leave() {
 	if b.readers--; b.readers == 0 {
 		b.rest = nil
-		if b.kept != nil {
-			b.kept.Return()
-		}
+		b.kept.Return()
 	}
 }
 

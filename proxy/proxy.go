@@ -236,6 +236,7 @@ func (x *exchange) write(status int, code string, body []byte) {
 func (x *exchange) finish() {
 	fault := recover()
 	x.watch.stop()
+	x.giveBack()
 	if fault != nil && fault != http.ErrAbortHandler {
 		x.caught(fault)
 		fault = http.ErrAbortHandler
@@ -281,7 +282,6 @@ func (x *exchange) finish() {
 		x.leave()
 	}
 	x.report()
-	x.giveBack()
 	x.h.inFlight.Add(-1)
 	x.h.metrics.InFlight(-1)
 	if fault != nil {

@@ -22,6 +22,7 @@ func (x *exchange) commit(s situation) error {
 	if x.settled {
 		return nil
 	}
+	x.giveBack() // of a request that was refused while it was being read
 	x.situation, x.making = s, true
 	x.endAt = x.elapsed()
 	x.settle()
@@ -137,7 +138,7 @@ func (x *exchange) record() *capture.Record {
 	if x.attempted {
 		model := x.summary.Model
 		if model == "" && x.sent != nil {
-			model, _ = jsonx.Text(jsonx.Get(x.sent, "model"))
+			x.h.whole(x.sent, func(body []byte) { model, _ = jsonx.Text(jsonx.Get(body, "model")) })
 		}
 		if model == "" {
 			model = asked
@@ -224,20 +225,26 @@ func (x *exchange) responseBytes() int64 {
 
 // release gives the copies back where no record takes them.
 func (x *exchange) release() {
-	for _, c := range []*capture.Copy{x.request, x.response} {
+	for _, c := range []*capture.Copy{x.request, x.response, x.sent} {
 		if c != nil {
 			c.Release()
 		}
 	}
-	x.request, x.response = nil, nil
+	x.request, x.response, x.sent = nil, nil, nil
 }
 
-// giveBack ends the loan of the request's memory. Nothing looks at the translation from then on.
+// giveBack ends the loan of the request to its translation.
 func (x *exchange) giveBack() {
 	if x.lent != nil {
 		x.lent.Return()
+		x.lent = nil
 	}
-	if x.made != nil {
-		x.made.Release()
+	if x.room != nil {
+		x.room.Release()
+		x.room = nil
+	}
+	if x.alone {
+		x.alone = false
+		x.h.reading.Unlock()
 	}
 }

@@ -24,7 +24,8 @@ func (x *exchange) spliceRequest() bool {
 		return false
 	}
 	if !x.isObject(body) {
-		return x.beginTokens(nil) // the upstream has its own words for that
+		x.giveBack()
+		return x.beginTokens() // the upstream has its own words for that
 	}
 	name := jsonx.Get(body, "model")
 	asked, _ := jsonx.Text(name)
@@ -34,18 +35,20 @@ func (x *exchange) spliceRequest() bool {
 		x.refuseProblem(err)
 		return false
 	}
-	if sent, ok = x.askTokens(sent); !ok || !x.beginTokens(body) {
+	if sent, ok = x.askTokens(sent); !ok {
 		return false
 	}
-	if bytes.Equal(sent, body) {
-		return true
+	x.readTurns(body)
+	if !bytes.Equal(sent, body) {
+		x.send(sent)
+		x.spliced = true
+		if model != "" && model != asked && name != nil {
+			x.servedModel = model
+			x.editors = append(x.editors, rewrite.NewRenamer(name))
+		}
 	}
-	x.sent, x.spliced = sent, true
-	if model != "" && model != asked && name != nil {
-		x.servedModel = model
-		x.editors = append(x.editors, rewrite.NewRenamer(name))
-	}
-	return true
+	x.giveBack() // nobody keeps anything of the body
+	return x.beginTokens()
 }
 
 // losses is what did not reach the upstream, or the client, of this exchange.

@@ -39,6 +39,7 @@ type taught struct {
 	hider     *tokens.Hider  // feeds the collector; nil: nothing could be asked for
 	sampling  []byte         // how the tokens are drawn, as far as the request that was sent says so: a JSON object
 	turns     *lineage.Turns // nil: the request has none that can be read
+	refers    bool           // the request refers to an earlier answer by its id
 	parent    lineage.Decision
 	intent    bool // durable: the call may generate
 
@@ -80,18 +81,23 @@ func (x *exchange) askTokens(sent []byte) ([]byte, bool) {
 	return sent, true
 }
 
+// readTurns reads from the client's request, a JSON object, what the call may continue.
+func (x *exchange) readTurns(body []byte) {
+	if t := x.taught; t != nil {
+		t.turns, _ = lineage.Read(body) // what has no turns is unresolved, and the record says so
+		t.refers = !jsonx.IsNull(jsonx.Get(body, "previous_response_id"))
+	}
+}
+
 // beginTokens finds the call that this one continues, and makes durable that it may generate, before it is sent: a call of which nothing is
-// heard any more then leaves a trace. body is the client's request, nil when it is no JSON object. It reports whether the exchange goes on.
-func (x *exchange) beginTokens(body []byte) bool {
+// heard any more then leaves a trace. It reports whether the exchange goes on.
+func (x *exchange) beginTokens() bool {
 	t := x.taught
 	if t == nil {
 		return true
 	}
-	if body != nil {
-		t.turns, _ = lineage.Read(body) // what has no turns is unresolved, and the record says so
-	}
 	t.parent = lineage.Resolve(t.turns, x.candidates)
-	if body != nil && t.parent.Resolution == lineage.Root && !jsonx.IsNull(jsonx.Get(body, "previous_response_id")) {
+	if t.refers && t.parent.Resolution == lineage.Root {
 		t.parent = lineage.Decision{Resolution: lineage.Unresolved, Reason: lineage.NotAttempted} // the turns are in what it refers to
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), x.h.cfg.CaptureDeadline)
@@ -203,10 +209,13 @@ func (x *exchange) askPrompt() {
 	}
 	t.found.Reason = tokens.NoPromptIDs
 	sent := x.sent
-	if sent == nil && x.lent != nil { // it went as it came
-		sent, _ = x.lent.Bytes()
+	if sent == nil { // it went as it came
+		sent = x.request
 	}
-	body := tokens.TokenizeRequest(sent)
+	var body []byte
+	if sent != nil {
+		x.h.whole(sent, func(sent []byte) { body = tokens.TokenizeRequest(sent) })
+	}
 	if body == nil {
 		return
 	}

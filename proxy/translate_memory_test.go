@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"rolltap/capture"
@@ -23,7 +24,7 @@ func (s sample) asking(text string) string {
 
 // The memory of a request that was made anew is used again, but not while the transport reads it: an upstream may answer first and read later.
 func TestRequestMadeAnew_keepsItsMemory(t *testing.T) {
-	o := capture.CopyOptions{Budget: capture.NewBudget(64 << 20)}
+	o := capture.CopyOptions{Budget: capture.NewBudget(1 << 30)}
 	h := &Handler{copyOptions: o}
 	o.Reuse = true
 	again := func(mem []byte) bool {
@@ -39,7 +40,9 @@ func TestRequestMadeAnew_keepsItsMemory(t *testing.T) {
 	for name, made := range map[string]func(x *exchange) (mem []byte, read func() io.ReadCloser){
 		"translated": func(x *exchange) ([]byte, func() io.ReadCloser) {
 			x.send(append(x.roomToSend(100_000)[:0], every(100_000)...))
-			return x.sent, x.sentReader
+			mem, _ := x.sent.Bytes()
+			sent := x.sent
+			return mem, func() io.ReadCloser { return x.reader(sent) }
 		},
 		"as it came": func(x *exchange) ([]byte, func() io.ReadCloser) {
 			body := strings.NewReader(every(100_000))
@@ -47,9 +50,10 @@ func TestRequestMadeAnew_keepsItsMemory(t *testing.T) {
 			x.out.control = http.NewResponseController(httptest.NewRecorder())
 			got, ok := x.wholeBody()
 			if !ok || x.sent != nil || !x.held {
-				t.Fatalf("read: %t, held: %t, and %d bytes are sent instead", ok, x.held, len(x.sent))
+				t.Fatalf("read: %t, held: %t, and something else is sent: %t", ok, x.held, x.sent != nil)
 			}
-			return got, x.keptReader
+			request := x.request
+			return got, func() io.ReadCloser { return x.reader(request) }
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -131,5 +135,62 @@ func TestRequestMadeAnew_isWhole(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// While answers take their time the prompts that were sent leave memory to others.
+func TestPromptsThatWereSent_leaveMemory(t *testing.T) {
+	const calls = 12
+	for how, change := range map[string]func(*Config){
+		"translated": chatOnly,
+		"renamed":    func(c *Config) { c.UpstreamDialects, c.Model = []string{"messages"}, "served" },
+		"as it came": func(c *Config) { c.UpstreamDialects = []string{"messages"} },
+	} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			s, up := messagesSample(), messagesSample()
+			if how == "translated" {
+				up = chatSample()
+			}
+			sent, answer := make(chan struct{}, calls), make(chan struct{})
+			u := newUpstream(t, func(k *call) {
+				k.Body()
+				sent <- struct{}{}
+				<-answer
+				k.reply(200, "application/json", up.unary)
+			})
+			r := start(t, u.url(), change)
+			o := &r.srv.handler.copyOptions
+			o.Budget = capture.NewBudget(2 << 20)
+			text := strings.Repeat("abcdefghij", 30_000)
+			var wg sync.WaitGroup
+			for range calls {
+				wg.Go(func() {
+					if got := r.exchange("/ng-rollout/r"+s.path, s.asking(text)); got.status != 200 {
+						t.Errorf("answered %d", got.status)
+					}
+				})
+			}
+			for range calls {
+				wait(t, "a request at the upstream", sent)
+			}
+			eventually(t, "half of the memory is left", func() bool {
+				c := capture.NewCopy(*o)
+				defer c.Release()
+				c.Expect(1000 << 10)
+				return len(c.Room()) > 0
+			})
+			close(answer)
+			wg.Wait()
+			for _, rec := range r.records("r") {
+				rec.expect(t, "rolltap.outcome", "ok", "request.messages.0.content", text)
+				if how != "as it came" {
+					rec.expect(t, "rolltap.upstream.request.messages.0.content", text)
+				}
+			}
+			if n := len(r.records("r")); n != calls {
+				t.Errorf("%d records", n)
+			}
+		})
 	}
 }

@@ -45,7 +45,9 @@ func (x *exchange) translateRequest() bool {
 		return false
 	}
 	x.send(sent)
-	return x.beginTokens(body)
+	x.readTurns(body)
+	x.giveBack() // nobody keeps anything of the body
+	return x.beginTokens()
 }
 
 // translationCall is what a translation has to know of the exchange.
@@ -78,8 +80,8 @@ func (x *exchange) wholeBody() ([]byte, bool) {
 		return nil, false
 	}
 	coding := contentCoding(x.in.Header)
-	if !x.held {
-		x.sent = body // as it came, unless something else is made of it
+	if !x.held && body != nil {
+		x.sent = capture.Adopt(x.h.copyOptions, body) // as it came, unless something else is made of it
 	}
 	if coding == "" {
 		return body, true
@@ -100,8 +102,8 @@ func (x *exchange) wholeBody() ([]byte, bool) {
 	return body, true
 }
 
-// readBody reads the whole request and keeps a copy for the record, which lends it until the exchange is over. What the copy does not hold in
-// memory is held beside it.
+// readBody reads the whole request and keeps a copy for the record, which lends it until giveBack. What the copy does not hold in memory comes back
+// one at a time, as in whole.
 func (x *exchange) readBody() ([]byte, error) {
 	up := x.openBody()
 	if up == nil {
@@ -123,6 +125,10 @@ func (x *exchange) readBody() ([]byte, error) {
 			x.held, x.lent = true, x.request
 			return body, nil
 		}
+	}
+	if held {
+		x.h.reading.Lock()
+		x.alone = true
 	}
 	var buf bytes.Buffer
 	buf.Grow(int(min(max(x.in.ContentLength, x.request.Len()), holdBytes)) + bytes.MinRead) // what is announced is believed only so far
@@ -157,23 +163,28 @@ func (x *exchange) roomToSend(n int) []byte {
 	}
 	o := x.h.copyOptions
 	o.Reuse = true
-	x.made = capture.NewCopy(o)
-	x.made.Expect(int64(rewrite.RoomFor(n)))
-	return x.made.Room()
+	x.room = capture.NewCopy(o)
+	x.room.Expect(int64(rewrite.RoomFor(n)))
+	return x.room.Room()
 }
 
 // send takes what was made of the request, perhaps in that memory.
 func (x *exchange) send(made []byte) {
-	x.sent = made
-	if x.made == nil {
-		return
+	if x.room != nil {
+		if room := x.room.Room(); len(room) > 0 && len(made) > 0 && &room[0] == &made[0] {
+			x.room.Wrote(len(made))
+			x.sent, x.room = x.room, nil
+			return
+		}
 	}
-	if room := x.made.Room(); len(room) > 0 && len(made) > 0 && &room[0] == &made[0] {
-		x.made.Wrote(len(made))
-		return
+	if len(made) > lendFrom {
+		x.sent = capture.NewCopy(x.h.copyOptions)
+		if x.sent.Write(made); !x.sent.Truncated() {
+			return
+		}
+		x.sent.Release()
 	}
-	x.made.Release()
-	x.made = nil
+	x.sent = capture.Adopt(x.h.copyOptions, made)
 }
 
 // decodeBody removes a content coding.
@@ -267,16 +278,15 @@ func (x *exchange) recordTranslation(r *capture.Record) {
 	if x.sent == nil || x.translation == nil && !x.spliced {
 		return
 	}
-	limit := int(x.h.cfg.CaptureMaxBytes)
-	keep := func(body []byte, name string) []byte {
-		if len(body) > limit {
-			r.Truncated = append(r.Truncated, name)
-			body = body[:limit]
-		}
-		return body
+	limit := int64(x.h.cfg.CaptureMaxBytes)
+	x.sent.Cut(limit)
+	r.Upstream.Request, x.sent = x.sent, nil
+	if x.translated == nil {
+		return
 	}
-	r.Upstream.Request = keep(x.sent, "upstream.request")
-	if x.translated != nil {
-		r.Upstream.Response = keep(x.translated.upstreamBody(), "upstream.response")
+	r.Upstream.Response = x.translated.upstreamBody()
+	if int64(len(r.Upstream.Response)) > limit {
+		r.Upstream.Response = r.Upstream.Response[:limit]
+		r.Truncated = append(r.Truncated, "upstream.response")
 	}
 }

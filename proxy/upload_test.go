@@ -187,7 +187,7 @@ func TestCopyThatIsGone_isNoBrokenRequest(t *testing.T) {
 	defer cancel(nil)
 	x.ctx = ctx
 	io.WriteString(x.request, every(1000))
-	body := x.keptReader()
+	body := x.reader(x.request)
 	if _, err := io.ReadFull(body, make([]byte, 10)); err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,13 @@ func targetOf(client canon.Dialect) (t dialect.Target) {
 	return t
 }
 
-// TestStreamsKeepNothingThatWasLent: what is pushed is lent for the call, whatever decoders, filters, the sequencer and encoders keep of it.
+func scribble(b []byte) {
+	for i := range b {
+		b[i] = 'X'
+	}
+}
+
+// TestStreamsKeepNothingThatWasLent: the request and what is pushed are lent for the call, whatever decoders, filters, the sequencer and encoders keep of it.
 func TestStreamsKeepNothingThatWasLent(t *testing.T) {
 	policy := rewrite.DefaultPolicy()
 	policy.ThinkTags = "parse"
@@ -44,8 +50,12 @@ func TestStreamsKeepNothingThatWasLent(t *testing.T) {
 			t.Run(x.name+" to "+string(client.Name()), func(t *testing.T) {
 				translate := func(size int, lent bool) []byte {
 					tr := rewrite.NewTranslation(client, translator(t, x.dialect), &policy, rewrite.Call{ID: "1", Target: targetOf(client.Name())})
-					if _, err := tr.Request(borrowing(client.Name())); err != nil {
+					request := borrowing(client.Name())
+					if _, err := tr.Request(request); err != nil {
 						t.Fatal(err)
+					}
+					if lent {
+						scribble(request)
 					}
 					s := tr.NewStream(1 << 20)
 					var out []byte
@@ -55,9 +65,7 @@ func TestStreamsKeepNothingThatWasLent(t *testing.T) {
 						rest = rest[n:]
 						out = append(out, s.Push(buf[:n])...)
 						if lent {
-							for i := range buf {
-								buf[i] = 'X'
-							}
+							scribble(buf)
 						}
 					}
 					out = append(out, s.Finish()...)

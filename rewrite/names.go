@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
@@ -97,7 +98,7 @@ func newToolNames(tools []canon.Tool) *toolNames {
 func (n *toolNames) give(k toolKey, name string, namespace, own canon.Text) {
 	n.upstream[k], n.taken[name] = name, true
 	if k.custom || k.namespace != "" || k.name != name {
-		n.client[name] = canon.Call{Name: own, Namespace: namespace, Custom: k.custom}
+		n.client[name] = canon.Call{Name: bytes.Clone(own), Namespace: bytes.Clone(namespace), Custom: k.custom} // the request is not kept
 	}
 }
 

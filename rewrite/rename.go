@@ -18,8 +18,8 @@ type Renamer struct {
 	long bool   // it is too long to be looked into: its rest passes as it is
 }
 
-// NewRenamer gives answers the model's name as the client wrote it, a JSON string.
-func NewRenamer(name []byte) *Renamer { return &Renamer{name: name} }
+// NewRenamer gives answers the model's name as the client wrote it, a JSON string, which is copied.
+func NewRenamer(name []byte) *Renamer { return &Renamer{name: bytes.Clone(name)} }
 
 // AppendStream appends what may go on of an event stream now that p has come: its whole lines.
 func (r *Renamer) AppendStream(dst, p []byte) []byte {

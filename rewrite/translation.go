@@ -15,7 +15,7 @@ type Translation struct {
 	policy           *Policy
 	call             Call
 	losses           canon.Losses
-	asked            *canon.Request // the client's wishes; nil until Request has succeeded
+	asked            *canon.Request // what answers need of the client's request; nil until Request has succeeded
 	names            *toolNames
 }
 
@@ -25,7 +25,7 @@ func NewTranslation(client, upstream dialect.Dialect, p *Policy, c Call) *Transl
 }
 
 // Request translates the client's request. The error is a *canon.Problem that names the field at fault; nothing may be sent upstream then.
-// The body is borrowed for the life of the Translation.
+// Nothing is kept of the body.
 func (t *Translation) Request(body []byte) ([]byte, error) {
 	if !t.call.Valid && !isObject(body) {
 		return nil, canon.Invalid("", "the body must be one JSON object")
@@ -49,7 +49,9 @@ func (t *Translation) Request(body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	up, err := t.upstream.AppendCall(slices.Grow(t.call.Room[:0], RoomFor(len(body))), &sent, t.options())
+	room := slices.Grow(t.call.Room[:0], RoomFor(len(body)))
+	t.call.Room = nil // whoever gave it says how long it lasts
+	up, err := t.upstream.AppendCall(room, &sent, t.options())
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +64,7 @@ func (t *Translation) Request(body []byte) ([]byte, error) {
 			return nil, err
 		}
 	}
-	t.asked, t.names = asked, names
+	t.asked, t.names = forAnswers(t.client, asked), names
 	return up, nil
 }
 

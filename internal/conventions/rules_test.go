@@ -22,6 +22,7 @@ var tables = map[string]string{
 	"metrics.*Buckets":            "bounds of histograms, a list each",
 	"metrics.*Words":              "the closed sets of label values, a list each",
 	"rewrite/fold.null":           "the word null as bytes, appended from",
+	"rewrite/responses.echoed":    "the members of a request that a response repeats, a list",
 	"internal/jsonx.bom":          "the three bytes of a byte-order mark, compared with",
 	"internal/demomodel.specials": "the tokens of the embedded model's template",
 	"internal/demomodel.marks":    "the pieces of text that are one token each",

@@ -3,7 +3,7 @@ package canon
 // Request is a model call. It borrows from Body.
 type Request struct {
 	From Dialect // whose bytes it was read from
-	Body Raw     // the whole request as it came: answers of some dialects repeat members of it
+	Body Raw     // the whole request as it came
 
 	Model    Text
 	Stream   bool

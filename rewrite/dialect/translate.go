@@ -28,7 +28,7 @@ type Translator interface {
 
 	// ReadAnswer decodes a unary answer that is no error. An error says that it is no answer of this dialect.
 	ReadAnswer(body []byte, o Options) (*canon.Answer, error)
-	// AppendAnswer encodes an answer for the client that asked for it. It tells as lost what the dialect has no place for, but no Extra: that is told
+	// AppendAnswer encodes an answer for the client that asked for it; of what it asked there is no more than model, wishes, stop sequences and what a Repeater names. It tells as lost what the dialect has no place for, but no Extra: that is told
 	// where the answer is read, as a decoder tells it.
 	AppendAnswer(dst []byte, a *canon.Answer, asked *canon.Request, o Options) ([]byte, error)
 
@@ -42,6 +42,9 @@ type Translator interface {
 	NewDecoder(o Options) Decoder
 	NewEncoder(asked *canon.Request, o Options) Encoder
 }
+
+// Repeater is a dialect whose answers repeat members of the request, which it names.
+type Repeater interface{ Repeats() []string }
 
 // Decoder reads a stream of its dialect. One a stream, one goroutine.
 type Decoder interface {

@@ -141,20 +141,31 @@ func appendUsage(dst []byte, u canon.Usage) []byte {
 	return append(dst, '}')
 }
 
+// echoed are the members of a request that a response repeats, and what it says where the request had none.
+var echoed = [...]struct{ name, absent string }{
+	{"background", "false"}, {"instructions", "null"}, {"max_output_tokens", "null"}, {"max_tool_calls", "null"}, {"metadata", "{}"},
+	{"parallel_tool_calls", "true"}, {"previous_response_id", "null"}, {"prompt_cache_key", "null"},
+	{"reasoning", `{"effort":null,"summary":null}`}, {"safety_identifier", "null"}, {"service_tier", `"auto"`}, {"store", "true"},
+	{"temperature", "null"}, {"text", `{"format":{"type":"text"}}`}, {"tool_choice", `"auto"`}, {"tools", "[]"}, {"top_logprobs", "null"},
+	{"top_p", "null"}, {"truncation", `"disabled"`}, {"user", "null"},
+}
+
+// Repeats implements dialect.Repeater.
+func (responses) Repeats() []string {
+	names := make([]string, len(echoed))
+	for i := range echoed {
+		names[i] = echoed[i].name
+	}
+	return names
+}
+
 // appendEcho appends the members that repeat the request, as the client sent them (dialects.md 1.4): `,"background":false,…`. Where it sent
 // none they say what the API's own default is, or null where the upstream decides.
 func appendEcho(dst []byte, asked *canon.Request) []byte {
-	members := [...]struct{ name, absent string }{
-		{"background", "false"}, {"instructions", "null"}, {"max_output_tokens", "null"}, {"max_tool_calls", "null"}, {"metadata", "{}"},
-		{"parallel_tool_calls", "true"}, {"previous_response_id", "null"}, {"prompt_cache_key", "null"},
-		{"reasoning", `{"effort":null,"summary":null}`}, {"safety_identifier", "null"}, {"service_tier", `"auto"`}, {"store", "true"},
-		{"temperature", "null"}, {"text", `{"format":{"type":"text"}}`}, {"tool_choice", `"auto"`}, {"tools", "[]"}, {"top_logprobs", "null"},
-		{"top_p", "null"}, {"truncation", `"disabled"`}, {"user", "null"},
-	}
-	var names [len(members)]string
-	var sent [len(members)][]byte
-	for i := range members {
-		names[i] = members[i].name
+	var names [len(echoed)]string
+	var sent [len(echoed)][]byte
+	for i := range echoed {
+		names[i] = echoed[i].name
 	}
 	if asked.From == canon.Responses {
 		jsonx.GetAll(asked.Body, names[:], sent[:])
@@ -162,12 +173,12 @@ func appendEcho(dst []byte, asked *canon.Request) []byte {
 	dst = append(dst, `,"model":"`...)
 	dst = append(dst, asked.Model...)
 	dst = append(dst, '"')
-	for i := range members {
+	for i := range echoed {
 		dst = append(dst, `,"`...)
-		dst = append(dst, members[i].name...)
+		dst = append(dst, echoed[i].name...)
 		dst = append(dst, `":`...)
 		if jsonx.IsNull(sent[i]) {
-			dst = append(dst, members[i].absent...)
+			dst = append(dst, echoed[i].absent...)
 		} else {
 			dst = jsonx.AppendCompact(dst, sent[i])
 		}

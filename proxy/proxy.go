@@ -32,33 +32,35 @@ import (
 
 // Handler serves the proxy port. It serves exactly one exchange per call, and every way out runs finish once.
 type Handler struct {
-	cfg         Config
-	log         *zap.Logger
-	stdLog      *log.Logger // what net/http has to say
-	metrics     *metrics.Metrics
-	store       *capture.Store // nil: capture is off
-	upstream    *url.URL       // root, without a last /v1
-	upstreamKey string
-	dialects    []canon.Dialect
-	transport   http.RoundTripper
-	dialled     *dialled // by transport, and for readiness
-	windows     windows
-	memory      memory
-	slots       *semaphore.Weighted // nil: no bound
-	buffers     *bufferPool
-	small       *bufferPool // of pumps: a translated stream holds two as long as it lasts
-	copyOptions capture.CopyOptions
-	unserved    []canon.Dialect // of clients, whose paths pass through
-	rawPolicy   capture.RawPolicy
-	tokens      *reloaded[[]string] // nil: nobody is asked
-	training    *training.Store     // nil: no tokens are captured
-	weights     weights
-	side        sideRequests
-	inFlight    atomic.Int64
-	flight      flight
+	cfg          Config
+	log          *zap.Logger
+	stdLog       *log.Logger // what net/http has to say
+	metrics      *metrics.Metrics
+	store        *capture.Store // nil: capture is off
+	upstream     *url.URL       // root, without a last /v1
+	upstreamKey  string
+	dialects     []canon.Dialect
+	transport    http.RoundTripper
+	dialled      *dialled // by transport, and for readiness
+	windows      windows
+	memory       memory
+	slots        *semaphore.Weighted // nil: no bound
+	buffers      *bufferPool
+	small        *bufferPool // of pumps: a translated stream holds two as long as it lasts
+	copyOptions  capture.CopyOptions
+	wholeRequest int64           // the longest request that is held whole: of making another of it two or three times as much is taken
+	wholeAnswer  int             // the longest unary answer that is
+	unserved     []canon.Dialect // of clients, whose paths pass through
+	rawPolicy    capture.RawPolicy
+	tokens       *reloaded[[]string] // nil: nobody is asked
+	training     *training.Store     // nil: no tokens are captured
+	weights      weights
+	side         sideRequests
+	inFlight     atomic.Int64
+	flight       flight
 
 	uploadSilence time.Duration // the longest that a client may stop sending inside its request body
-	reading       sync.Mutex    // held by the one exchange that reads a long body back, see whole
+	reading       sync.Mutex    // held by the one exchange that has a long body back in memory, see whole and goAlone
 }
 
 // ServeHTTP implements http.Handler.
@@ -437,6 +439,8 @@ func newHandler(cfg Config, log *zap.Logger, m *metrics.Metrics, store *capture.
 		copyOptions: capture.CopyOptions{
 			Memory: holdBytes, Max: int64(cfg.CaptureMaxBytes), Budget: capture.NewBudget(memoryFor(copyBudget)),
 		},
+		wholeRequest: min(int64(cfg.MaxRequestBytes), debug.SetMemoryLimit(-1)/4),
+		wholeAnswer:  int(memoryFor(maxAnswer)),
 	}
 	if !cfg.Gemini {
 		h.unserved = []canon.Dialect{canon.Gemini}

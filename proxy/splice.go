@@ -72,7 +72,8 @@ type edited struct {
 	src     io.ReadCloser
 	editors []editor
 	stream  bool
-	tooLong func() // the answer passes unedited: it is longer than what is held
+	most    int    // bytes that are held of an answer that is no stream
+	tooLong func() // the answer passes unedited: it is longer than that
 	whole   []byte // of an answer that is no stream
 	buffers *bufferPool
 	buf     []byte    // for reading; of buffers, until Close
@@ -83,7 +84,7 @@ type edited struct {
 
 // edit lets the client see what it asked for, and no more.
 func (x *exchange) edit(res *http.Response) {
-	e := &edited{src: res.Body, editors: x.editors, stream: isEventStream(res.Header), tooLong: func() {}, buffers: x.h.buffers, buf: x.h.buffers.Get()}
+	e := &edited{src: res.Body, editors: x.editors, stream: isEventStream(res.Header), tooLong: func() {}, most: x.h.wholeAnswer, buffers: x.h.buffers, buf: x.h.buffers.Get()}
 	if x.taught != nil {
 		e.tooLong = x.taught.collector.Overflow
 	}
@@ -102,7 +103,7 @@ func (e *edited) Read(p []byte) (int, error) {
 		switch {
 		case e.stream:
 			e.out = e.some(e.buf[:n], err != nil)
-		case len(e.whole)+n > maxAnswer: // no edit is worth more memory
+		case len(e.whole)+n > e.most: // no edit is worth more memory
 			e.out, e.stream = append(e.whole, e.buf[:n]...), true
 			e.whole, e.editors = nil, nil
 			e.tooLong()

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	maxAnswer    = 64 << 20 // the longest unary answer that is translated; it is held whole
+	maxAnswer    = 64 << 20 // the longest unary answer that is translated, where there is memory for it; it is held whole
 	maxErrorBody = 1 << 20  // what is read of an error
 )
 
@@ -222,7 +222,7 @@ func (tr *translated) take(c chunk) (*http.Response, error) {
 			tr.whole = append(tr.whole, c.data[:maxErrorBody-len(tr.whole)]...) // whatever comes behind it are no more words
 			return tr.answer()
 		}
-		if len(tr.whole)+len(c.data) > maxAnswer {
+		if len(tr.whole)+len(c.data) > tr.x.h.wholeAnswer {
 			return tr.broken(situationInvalid, http.StatusBadGateway, codeUpstreamInvalid, "the upstream's answer is too long to be translated")
 		}
 		tr.whole = appendLong(tr.whole, c.data)

@@ -1,11 +1,14 @@
 package proxy
 
 import (
+	"bytes"
+	"compress/gzip"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
@@ -59,7 +62,7 @@ func TestRequestMadeAnew_keepsItsMemory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for range 20 { // a pool may drop what it is given
 				x := &exchange{h: h}
-				h.cfg.MaxRequestBytes = 1 << 20
+				h.cfg.MaxRequestBytes, h.wholeRequest = 1<<20, 1<<20
 				mem, read := made(x)
 				one, other := read(), read() // as when the transport sends it twice
 				x.release()
@@ -140,7 +143,7 @@ func TestRequestMadeAnew_isWhole(t *testing.T) {
 
 // While answers take their time the prompts that were sent leave memory to others.
 func TestPromptsThatWereSent_leaveMemory(t *testing.T) {
-	const calls = 12
+	const calls = 20
 	for how, change := range map[string]func(*Config){
 		"translated": chatOnly,
 		"renamed":    func(c *Config) { c.UpstreamDialects, c.Model = []string{"messages"}, "served" },
@@ -161,8 +164,8 @@ func TestPromptsThatWereSent_leaveMemory(t *testing.T) {
 			})
 			r := start(t, u.url(), change)
 			o := &r.srv.handler.copyOptions
-			o.Budget = capture.NewBudget(2 << 20)
-			text := strings.Repeat("abcdefghij", 30_000)
+			o.Budget = capture.NewBudget(8 << 20)
+			text := strings.Repeat("abcdefghij", 70_000)
 			var wg sync.WaitGroup
 			for range calls {
 				wg.Go(func() {
@@ -174,7 +177,7 @@ func TestPromptsThatWereSent_leaveMemory(t *testing.T) {
 			for range calls {
 				wait(t, "a request at the upstream", sent)
 			}
-			eventually(t, "half of the memory is left", func() bool {
+			eventually(t, "memory is left", func() bool {
 				c := capture.NewCopy(*o)
 				defer c.Release()
 				c.Expect(1000 << 10)
@@ -192,5 +195,46 @@ func TestPromptsThatWereSent_leaveMemory(t *testing.T) {
 				t.Errorf("%d records", n)
 			}
 		})
+	}
+}
+
+// What has to be held whole is held only where there is memory for it and for what is made of it; what passes needs none.
+func TestWholeBodies_needMemory(t *testing.T) {
+	before := debug.SetMemoryLimit(64 << 20)
+	defer debug.SetMemoryLimit(before)
+	s, up := messagesSample(), chatSample()
+	answer := up.unary
+	u := newUpstream(t, func(k *call) { k.reply(200, "application/json", answer) })
+	r := start(t, u.url(), chatOnly)
+	for _, c := range []struct {
+		name   string
+		ask    string
+		said   int // bytes of the answer's text
+		coding bool
+		status int
+		says   string
+	}{
+		{"a request that fits", strings.Repeat("a", 15<<20), 1, false, 200, ""},
+		{"one that does not", strings.Repeat("a", 17<<20), 1, false, 413, "a quarter of the memory limit"},
+		{"one that does not when it is decoded", strings.Repeat("a", 17<<20), 1, true, 413, "a quarter of the memory limit"},
+		{"an answer that fits", "a", 7 << 20, false, 200, ""},
+		{"one that does not", "a", 9 << 20, false, 502, "too long"},
+	} {
+		answer = strings.Replace(up.unary, "Hello there", strings.Repeat("b", c.said), 1)
+		body, header := s.asking(c.ask), []string{}
+		if c.coding {
+			var coded bytes.Buffer
+			w := gzip.NewWriter(&coded)
+			io.WriteString(w, body)
+			w.Close()
+			body, header = coded.String(), []string{"Content-Encoding", "gzip"}
+		}
+		if res, got := r.post("/ng-rollout/r"+s.path, body, header...); res.StatusCode != c.status || !strings.Contains(got, c.says) {
+			t.Errorf("%s: answered %d: %.200s", c.name, res.StatusCode, got)
+		}
+	}
+	answer = up.unary
+	if res, _ := r.post("/ng-rollout/r"+up.path, up.asking(strings.Repeat("a", 17<<20))); res.StatusCode != 200 {
+		t.Errorf("what passes is answered %d", res.StatusCode)
 	}
 }

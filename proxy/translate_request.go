@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"rolltap/capture"
@@ -69,7 +70,7 @@ func (x *exchange) wholeBody() ([]byte, bool) {
 	body, err := x.readBody()
 	switch {
 	case errors.Is(err, errTooLarge):
-		x.refuse(http.StatusRequestEntityTooLarge, codeTooLarge, "the request is longer than "+x.h.cfg.MaxRequestBytes.String()+"; see --max-request-bytes")
+		x.refuse(http.StatusRequestEntityTooLarge, codeTooLarge, "the request is longer than "+x.h.whatIsHeld())
 		return nil, false
 	case errors.Is(err, errNotKept):
 		x.cause = err
@@ -93,13 +94,21 @@ func (x *exchange) wholeBody() ([]byte, bool) {
 	body, err = x.decodeBody(coding, body)
 	switch {
 	case errors.Is(err, errTooLarge):
-		x.refuse(http.StatusRequestEntityTooLarge, codeTooLarge, "the request decodes to more than "+x.h.cfg.MaxRequestBytes.String()+"; see --max-request-bytes")
+		x.refuse(http.StatusRequestEntityTooLarge, codeTooLarge, "the request decodes to more than "+x.h.whatIsHeld())
 		return nil, false
 	case err != nil:
 		x.refuse(http.StatusBadRequest, codeInvalidRequest, "the request body is not what its content coding says")
 		return nil, false
 	}
 	return body, true
+}
+
+// whatIsHeld tells the limit of requests that are held whole, and whence it comes.
+func (h *Handler) whatIsHeld() string {
+	if limit := Size(h.wholeRequest); limit < h.cfg.MaxRequestBytes {
+		return strconv.FormatInt(h.wholeRequest, 10) + " bytes, a quarter of the memory limit (GOMEMLIMIT), and has to be held to be read"
+	}
+	return h.cfg.MaxRequestBytes.String() + "; see --max-request-bytes"
 }
 
 // readBody reads the whole request and keeps a copy for the record, which lends it until giveBack. What the copy does not hold in memory comes back
@@ -112,7 +121,7 @@ func (x *exchange) readBody() ([]byte, error) {
 	began := x.elapsed()
 	defer func() { x.waited += x.elapsed() - began }()
 	x.upload = up
-	limit := int64(x.h.cfg.MaxRequestBytes)
+	limit := x.h.wholeRequest
 	if x.in.ContentLength > limit {
 		return nil, errTooLarge
 	}
@@ -126,12 +135,11 @@ func (x *exchange) readBody() ([]byte, error) {
 			return body, nil
 		}
 	}
-	if held {
-		x.h.reading.Lock()
-		x.alone = true
+	if held { // else the client may take its time
+		x.goAlone()
 	}
 	var buf bytes.Buffer
-	buf.Grow(int(min(max(x.in.ContentLength, x.request.Len()), holdBytes)) + bytes.MinRead) // what is announced is believed only so far
+	buf.Grow(int(x.request.Len()) + bytes.MinRead)
 	if _, err := buf.ReadFrom(x.request.NewReader()); err != nil {
 		return nil, fmt.Errorf("%w: %w", errNotKept, err)
 	}
@@ -187,22 +195,35 @@ func (x *exchange) send(made []byte) {
 	x.sent = capture.Adopt(x.h.copyOptions, made)
 }
 
-// decodeBody removes a content coding.
+// decodeBody removes a content coding. What becomes long is decoded alone, as what comes back from a file is read.
 func (x *exchange) decodeBody(coding string, body []byte) ([]byte, error) {
 	d, err := newDecoder(coding, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
 	defer d.Close()
-	limit := int64(x.h.cfg.MaxRequestBytes)
-	plain, err := io.ReadAll(io.LimitReader(d, limit+1))
+	limit := x.h.wholeRequest
+	var plain bytes.Buffer
+	n, err := plain.ReadFrom(io.LimitReader(d, min(holdBytes, limit+1)))
+	if err == nil && n == holdBytes {
+		x.goAlone()
+		_, err = plain.ReadFrom(io.LimitReader(d, limit+1-n))
+	}
 	switch {
-	case int64(len(plain)) > limit:
+	case int64(plain.Len()) > limit:
 		return nil, errTooLarge
 	case err != nil:
 		return nil, err
 	}
-	return plain, nil
+	return plain.Bytes(), nil
+}
+
+// goAlone waits until no other exchange holds a long request, and keeps others from it until giveBack.
+func (x *exchange) goAlone() {
+	if !x.alone {
+		x.h.reading.Lock()
+		x.alone = true
+	}
 }
 
 // isCodex recognises Codex, whose turn ends at response.incomplete (harness.md 2.14), by its user agent or its own headers.

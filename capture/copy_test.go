@@ -288,3 +288,24 @@ func TestAdopt(t *testing.T) {
 		t.Error("what was adopted is used again")
 	}
 }
+
+// A file that takes nothing more costs a copy what comes, and nothing of what it has.
+func TestFullSpool_keepsWhatIsKept(t *testing.T) {
+	c := NewCopy(CopyOptions{Memory: 1})
+	defer c.Release()
+	io.WriteString(c, strings.Repeat("a", spoolTail)) // to the file
+	io.WriteString(c, strings.Repeat("b", 1000))      // gathered
+	real := c.spool.f
+	full, err := os.OpenFile("/dev/full", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("no /dev/full here")
+	}
+	defer full.Close()
+	c.spool.f = full
+	io.WriteString(c, strings.Repeat("c", spoolTail))
+	c.spool.f = real
+	got, err := io.ReadAll(c.NewReader())
+	if want := strings.Repeat("a", spoolTail) + strings.Repeat("b", 1000); err != nil || string(got) != want || !c.Truncated() || c.Len() != int64(len(want)) {
+		t.Errorf("%d bytes of %d are kept, truncated: %t, %v", len(got), len(want), c.Truncated(), err)
+	}
+}

@@ -107,9 +107,10 @@ func (c *Copy) keep(p []byte) bool {
 	// Behind the first bytes small writes are gathered, so that an event of a stream does not cost a system call.
 	if len(c.mem)+len(p) > spoolTail || !c.growTail() {
 		if len(c.mem) > 0 {
-			tail := c.mem
-			c.mem = c.mem[:0]
-			if !c.spool.write(tail) {
+			before := c.spool.size
+			ok := c.spool.write(c.mem)
+			c.mem = c.mem[:copy(c.mem, c.mem[c.spool.size-before:])] // what is kept stays kept
+			if !ok {
 				return false
 			}
 		}

@@ -70,9 +70,7 @@ func (x *exchange) countTokens() {
 	if !ok {
 		return
 	}
-	if x.lent == nil {
-		x.giveBack() // the upstream may take its time, and others wait to read theirs back
-	}
+	x.notAlone() // the upstream may take its time
 	counter, ok := x.dialect.(dialect.Counter)
 	if !ok {
 		x.refuse(http.StatusNotImplemented, codeNotSupported, "this dialect has no count of tokens")

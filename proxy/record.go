@@ -16,6 +16,9 @@ import (
 // maxSummary bounds the JSON body that is read for what the record says of it: model, usage, finish reason.
 const maxSummary = 16 << 20
 
+// sentMax bounds what was sent, of which more is asked for where nobody else knows; a request is refused before it is as long.
+const sentMax = 1 << 30
+
 // commit is called once, by the gate or on the way out: it settles what became of the exchange and makes its record
 // durable. It returns an error only when the end of the answer must not be shown.
 func (x *exchange) commit(s situation) error {
@@ -92,7 +95,7 @@ func (x *exchange) settle() {
 	case x.response != nil && x.response.IsObject():
 		f.object = true
 		if x.translated == nil {
-			x.h.whole(x.response, func(body []byte) { x.summary = x.dialect.ReadResponse(body) })
+			x.h.whole(x.response, maxSummary, func(body []byte) { x.summary = x.dialect.ReadResponse(body) })
 		}
 	}
 	if x.translated != nil && !x.faulty { // what the upstream said counts, which the answer to the client says in other words
@@ -138,7 +141,7 @@ func (x *exchange) record() *capture.Record {
 	if x.attempted {
 		model := x.summary.Model
 		if model == "" && x.sent != nil {
-			x.h.whole(x.sent, func(body []byte) { model, _ = jsonx.Text(jsonx.Get(body, "model")) })
+			x.h.whole(x.sent, sentMax, func(body []byte) { model, _ = jsonx.Text(jsonx.Get(body, "model")) })
 		}
 		if model == "" {
 			model = asked
@@ -164,6 +167,9 @@ func (x *exchange) record() *capture.Record {
 	if x.taught != nil && x.taught.result != "" {
 		r.Tokens = x.appendTokenFacts(nil)
 	}
+	if r.Upstream != nil && r.Upstream.Request != nil {
+		x.sent = nil
+	}
 	x.request, x.response = nil, nil
 	return r
 }
@@ -179,20 +185,20 @@ func (x *exchange) asked() (model string, stream bool) {
 		return x.route.Target.Model, x.route.Target.Stream
 	}
 	stream = x.streamed // of a request that is too long to be looked into
-	x.h.whole(x.request, func(body []byte) {
+	x.h.whole(x.request, maxSummary, func(body []byte) {
 		model, stream = x.route.Asked(x.dialect, bytes.TrimPrefix(body, []byte("\ufeff")))
 	})
 	return model, stream
 }
 
-// whole hands a copy to use in one piece, unless it is longer than maxSummary. Those that have moved to a file come back
+// whole hands a copy to use in one piece, unless it is longer than most. Those that have moved to a file come back
 // one at a time, so that they do not fill the memory together that they left; use keeps nothing of the body.
-func (h *Handler) whole(c *capture.Copy, use func(body []byte)) {
+func (h *Handler) whole(c *capture.Copy, most int64, use func(body []byte)) {
 	if body, ok := c.Bytes(); ok {
 		use(body)
 		return
 	}
-	if c.Len() > maxSummary {
+	if c.Len() > most {
 		return
 	}
 	h.reading.Lock()
@@ -243,8 +249,5 @@ func (x *exchange) giveBack() {
 		x.room.Release()
 		x.room = nil
 	}
-	if x.alone {
-		x.alone = false
-		x.h.reading.Unlock()
-	}
+	x.notAlone()
 }

@@ -214,7 +214,7 @@ func (x *exchange) askPrompt() {
 	}
 	var body []byte
 	if sent != nil {
-		x.h.whole(sent, func(sent []byte) { body = tokens.TokenizeRequest(sent) })
+		x.h.whole(sent, sentMax, func(sent []byte) { body = tokens.TokenizeRequest(sent) })
 	}
 	if body == nil {
 		return
@@ -290,7 +290,7 @@ func (x *exchange) readAnswer(use func(answer []byte)) {
 	case x.streamed && len(x.folded) > 0:
 		use(x.folded)
 	case !x.streamed && x.response != nil && x.response.IsObject():
-		x.h.whole(x.response, use)
+		x.h.whole(x.response, maxSummary, use)
 	}
 }
 

@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -40,6 +41,12 @@ func TestRequestMadeAnew_keepsItsMemory(t *testing.T) {
 		}
 		return false
 	}
+	x := &exchange{h: h}
+	x.send(append(x.roomToSend(9_000)[:0], every(8_000)...))
+	if mem, _ := x.sent.Bytes(); string(mem) != every(8_000) || &x.room.Room()[0] == &mem[0] {
+		t.Error("what is too short to be lent is in memory that is used again")
+	}
+	x.giveBack()
 	for name, made := range map[string]func(x *exchange) (mem []byte, read func() io.ReadCloser){
 		"translated": func(x *exchange) ([]byte, func() io.ReadCloser) {
 			x.send(append(x.roomToSend(100_000)[:0], every(100_000)...))
@@ -236,5 +243,66 @@ func TestWholeBodies_needMemory(t *testing.T) {
 	answer = up.unary
 	if res, _ := r.post("/ng-rollout/r"+up.path, up.asking(strings.Repeat("a", 17<<20))); res.StatusCode != 200 {
 		t.Errorf("what passes is answered %d", res.StatusCode)
+	}
+}
+
+// Long requests are in memory one at a time, but nobody waits for the one whose upstream takes its time to answer a question about it.
+func TestLongRequests_waitForNoUpstream(t *testing.T) {
+	s, up := messagesSample(), chatSample()
+	long := strings.Repeat("a", 3<<20)
+	coded := func(body string) string {
+		var b bytes.Buffer
+		w := gzip.NewWriter(&b)
+		io.WriteString(w, body)
+		w.Close()
+		return b.String()
+	}
+	for name, row := range map[string]struct {
+		path, body, question string
+		header               []string
+		change               func(*Config)
+	}{
+		"a count":           {"/v1/messages/count_tokens", s.asking(long), "/tokenize", nil, chatOnly},
+		"a count, encoded":  {"/v1/messages/count_tokens", coded(s.asking(long)), "/tokenize", []string{"Content-Encoding", "gzip"}, chatOnly},
+		"how much it holds": {s.path, s.asking(long), "/v1/models", nil, func(c *Config) { c.UpstreamDialects = []string{"chat"} }},
+		"how much, encoded": {s.path, coded(s.asking(long)), "/v1/models", []string{"Content-Encoding", "gzip"}, func(c *Config) { c.UpstreamDialects = []string{"chat"} }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			asked, given := make(chan struct{}), make(chan struct{})
+			var once sync.Once
+			u := newUpstream(t, func(k *call) {
+				if k.Target == row.question {
+					once.Do(func() { close(asked) })
+					k.untilLeft()
+					close(given)
+					return
+				}
+				k.reply(200, "application/json", up.unary)
+			})
+			r := start(t, u.url(), row.change)
+			ctx, cancel := context.WithCancel(t.Context())
+			var wg sync.WaitGroup
+			defer wg.Wait()
+			defer cancel()
+			wg.Go(func() {
+				q, _ := http.NewRequestWithContext(ctx, "POST", r.url("/ng-rollout/r"+row.path), strings.NewReader(row.body))
+				if len(row.header) > 0 {
+					q.Header.Set(row.header[0], row.header[1])
+				}
+				if res, err := r.client.Do(q); err == nil {
+					res.Body.Close()
+				}
+			})
+			wait(t, "the question", asked)
+			if res, _ := r.post("/ng-rollout/other"+up.path, up.asking(long)); res.StatusCode != 200 {
+				t.Errorf("another call is answered %d", res.StatusCode)
+			}
+			select {
+			case <-given:
+				t.Error("another call has waited until the question was given up")
+			default:
+			}
+		})
 	}
 }

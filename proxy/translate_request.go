@@ -61,7 +61,14 @@ func (x *exchange) translationCall() rewrite.Call {
 		c.Remembered = func(id string) (canon.Part, bool) { return x.h.memory.recall(x.route.Rollout, id) }
 	}
 	c.Target = x.route.Target
-	c.Served, c.Window = x.h.cfg.upstreamModel, x.window
+	c.Served = x.h.cfg.upstreamModel
+	c.Window = func(model string) int64 {
+		if x.alone { // the upstream may have to be asked
+			x.notAlone()
+			defer x.goAlone()
+		}
+		return x.window(model)
+	}
 	return c
 }
 
@@ -130,26 +137,27 @@ func (x *exchange) readBody() ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case held:
+		x.held = true
 		if body, ok := x.request.Lend(); ok {
-			x.held, x.lent = true, x.request
+			x.lent = x.request
 			return body, nil
 		}
-	}
-	if held { // else the client may take its time
 		x.goAlone()
 	}
 	var buf bytes.Buffer
-	buf.Grow(int(x.request.Len()) + bytes.MinRead)
-	if _, err := buf.ReadFrom(x.request.NewReader()); err != nil {
-		return nil, fmt.Errorf("%w: %w", errNotKept, err)
-	}
-	buf.Write(up.rest)
-	if !held {
-		if _, err := buf.ReadFrom(io.LimitReader(up, limit+1-int64(buf.Len()))); err != nil {
-			return nil, err
+	if x.requestBytes.Load() <= limit {
+		buf.Grow(int(x.request.Len()) + bytes.MinRead)
+		if _, err := buf.ReadFrom(x.request.NewReader()); err != nil {
+			return nil, fmt.Errorf("%w: %w", errNotKept, err)
+		}
+		buf.Write(up.rest)
+		if !held {
+			if _, err := buf.ReadFrom(io.LimitReader(up, limit+1-int64(buf.Len()))); err != nil {
+				return nil, err
+			}
 		}
 	}
-	if int64(buf.Len()) > limit { // its length was not announced
+	if x.requestBytes.Load() > limit { // its length was not announced
 		return nil, errTooLarge
 	}
 	return buf.Bytes(), nil
@@ -178,6 +186,10 @@ func (x *exchange) roomToSend(n int) []byte {
 
 // send takes what was made of the request, perhaps in that memory.
 func (x *exchange) send(made []byte) {
+	if len(made) <= lendFrom { // which is not lent to the transport
+		x.sent = capture.Adopt(x.h.copyOptions, bytes.Clone(made))
+		return
+	}
 	if x.room != nil {
 		if room := x.room.Room(); len(room) > 0 && len(made) > 0 && &room[0] == &made[0] {
 			x.room.Wrote(len(made))
@@ -185,13 +197,11 @@ func (x *exchange) send(made []byte) {
 			return
 		}
 	}
-	if len(made) > lendFrom {
-		x.sent = capture.NewCopy(x.h.copyOptions)
-		if x.sent.Write(made); !x.sent.Truncated() {
-			return
-		}
-		x.sent.Release()
+	x.sent = capture.NewCopy(x.h.copyOptions)
+	if x.sent.Write(made); !x.sent.Truncated() {
+		return
 	}
+	x.sent.Release()
 	x.sent = capture.Adopt(x.h.copyOptions, made)
 }
 
@@ -218,11 +228,19 @@ func (x *exchange) decodeBody(coding string, body []byte) ([]byte, error) {
 	return plain.Bytes(), nil
 }
 
-// goAlone waits until no other exchange holds a long request, and keeps others from it until giveBack.
+// goAlone waits until no other exchange holds a long request, and keeps others from it until notAlone or giveBack. Meanwhile nothing may wait for a
+// client or an upstream, since others cannot record their calls.
 func (x *exchange) goAlone() {
 	if !x.alone {
 		x.h.reading.Lock()
 		x.alone = true
+	}
+}
+
+func (x *exchange) notAlone() {
+	if x.alone {
+		x.alone = false
+		x.h.reading.Unlock()
 	}
 }
 
@@ -301,7 +319,7 @@ func (x *exchange) recordTranslation(r *capture.Record) {
 	}
 	limit := int64(x.h.cfg.CaptureMaxBytes)
 	x.sent.Cut(limit)
-	r.Upstream.Request, x.sent = x.sent, nil
+	r.Upstream.Request = x.sent
 	if x.translated == nil {
 		return
 	}

@@ -59,7 +59,7 @@ var controls = []control{
 	one("proxy.TestThreat_bodyThatNeverComes", "proxy/exchange.go", `SetReadDeadline(x.start.Add(x.h.uploadSilence))`, `SetReadDeadline(time.Time{})`),
 	one("proxy.TestThreat_readerThatStopped", "proxy/conn.go", `if now.Sub(progress) >= c.limit {`, `if now.Sub(progress) < 0 {`),
 	one("proxy.TestThreat_largeHead", "proxy/server.go", `MaxHeaderBytes: headBytes, `, `MaxHeaderBytes: 1 << 30, `),
-	one("proxy.TestThreat_largeBody", "proxy/translate_request.go", `	if int64(buf.Len()) > limit { // its length was not announced
+	one("proxy.TestThreat_largeBody", "proxy/translate_request.go", `	if x.requestBytes.Load() > limit { // its length was not announced
 		return nil, errTooLarge
 	}
 `, ``),

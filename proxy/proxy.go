@@ -439,7 +439,7 @@ func newHandler(cfg Config, log *zap.Logger, m *metrics.Metrics, store *capture.
 		copyOptions: capture.CopyOptions{
 			Memory: holdBytes, Max: int64(cfg.CaptureMaxBytes), Budget: capture.NewBudget(memoryFor(copyBudget)),
 		},
-		wholeRequest: min(int64(cfg.MaxRequestBytes), debug.SetMemoryLimit(-1)/4),
+		wholeRequest: memoryFor(int64(cfg.MaxRequestBytes)),
 		wholeAnswer:  int(memoryFor(maxAnswer)),
 	}
 	if !cfg.Gemini {

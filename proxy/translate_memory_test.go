@@ -221,9 +221,9 @@ func TestWholeBodies_needMemory(t *testing.T) {
 		status int
 		says   string
 	}{
-		{"a request that fits", strings.Repeat("a", 15<<20), 1, false, 200, ""},
-		{"one that does not", strings.Repeat("a", 17<<20), 1, false, 413, "a quarter of the memory limit"},
-		{"one that does not when it is decoded", strings.Repeat("a", 17<<20), 1, true, 413, "a quarter of the memory limit"},
+		{"a request that fits", strings.Repeat("a", 7<<20), 1, false, 200, ""},
+		{"one that does not", strings.Repeat("a", 9<<20), 1, false, 413, "an eighth of the memory limit"},
+		{"one that does not when it is decoded", strings.Repeat("a", 9<<20), 1, true, 413, "an eighth of the memory limit"},
 		{"an answer that fits", "a", 7 << 20, false, 200, ""},
 		{"one that does not", "a", 9 << 20, false, 502, "too long"},
 	} {
@@ -241,7 +241,7 @@ func TestWholeBodies_needMemory(t *testing.T) {
 		}
 	}
 	answer = up.unary
-	if res, _ := r.post("/ng-rollout/r"+up.path, up.asking(strings.Repeat("a", 17<<20))); res.StatusCode != 200 {
+	if res, _ := r.post("/ng-rollout/r"+up.path, up.asking(strings.Repeat("a", 9<<20))); res.StatusCode != 200 {
 		t.Errorf("what passes is answered %d", res.StatusCode)
 	}
 }

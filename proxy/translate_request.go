@@ -113,7 +113,7 @@ func (x *exchange) wholeBody() ([]byte, bool) {
 // whatIsHeld tells the limit of requests that are held whole, and whence it comes.
 func (h *Handler) whatIsHeld() string {
 	if limit := Size(h.wholeRequest); limit < h.cfg.MaxRequestBytes {
-		return strconv.FormatInt(h.wholeRequest, 10) + " bytes, a quarter of the memory limit (GOMEMLIMIT), and has to be held to be read"
+		return strconv.FormatInt(h.wholeRequest, 10) + " bytes, an eighth of the memory limit (GOMEMLIMIT), and has to be held to be read"
 	}
 	return h.cfg.MaxRequestBytes.String() + "; see --max-request-bytes"
 }
@@ -205,27 +205,37 @@ func (x *exchange) send(made []byte) {
 	x.sent = capture.Adopt(x.h.copyOptions, made)
 }
 
-// decodeBody removes a content coding. What becomes long is decoded alone, as what comes back from a file is read.
+// decodeBody removes a content coding. What becomes long is decoded alone, as what comes back from a file is read, and twice: memory that grows to hold
+// it would be three times as much.
 func (x *exchange) decodeBody(coding string, body []byte) ([]byte, error) {
-	d, err := newDecoder(coding, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close()
 	limit := x.h.wholeRequest
 	var plain bytes.Buffer
-	n, err := plain.ReadFrom(io.LimitReader(d, min(holdBytes, limit+1)))
+	n, err := decodeInto(&plain, coding, body, min(holdBytes, limit+1))
 	if err == nil && n == holdBytes {
 		x.goAlone()
-		_, err = plain.ReadFrom(io.LimitReader(d, limit+1-n))
+		plain = bytes.Buffer{}
+		if n, err = decodeInto(io.Discard, coding, body, limit+1); err == nil && n <= limit {
+			plain.Grow(int(n) + bytes.MinRead)
+			_, err = decodeInto(&plain, coding, body, n)
+		}
 	}
 	switch {
-	case int64(plain.Len()) > limit:
+	case n > limit:
 		return nil, errTooLarge
 	case err != nil:
 		return nil, err
 	}
 	return plain.Bytes(), nil
+}
+
+// decodeInto writes no more than the first most bytes, and tells how many that were.
+func decodeInto(w io.Writer, coding string, body []byte, most int64) (int64, error) {
+	d, err := newDecoder(coding, bytes.NewReader(body))
+	if err != nil {
+		return 0, err
+	}
+	defer d.Close()
+	return io.Copy(w, io.LimitReader(d, most))
 }
 
 // goAlone waits until no other exchange holds a long request, and keeps others from it until notAlone or giveBack. Meanwhile nothing may wait for a

@@ -63,7 +63,7 @@ var controls = []control{
 		return nil, errTooLarge
 	}
 `, ``),
-	one("proxy.TestThreat_decompressionBomb", "proxy/translate_request.go", `	case int64(plain.Len()) > limit:
+	one("proxy.TestThreat_decompressionBomb", "proxy/translate_request.go", `	case n > limit:
 		return nil, errTooLarge
 `, ``),
 	one("proxy.TestThreat_nesting", "internal/jsonx/doc.go", `const MaxDepth = 512`, `const MaxDepth = 64 << 10`),

@@ -70,7 +70,11 @@ func (e *encoder) allotText(c *Copy, object bool, room int64, name string) int64
 	if e.wantsText(c, object) == 0 || e.err != nil {
 		return 0
 	}
-	limit := min(room, textMax(c.o.Max))
+	return e.fitText(c, min(room, textMax(c.o.Max)), name)
+}
+
+// fitText takes room for the text of a copy, and returns how many bytes of it fit into limit; else the member is named as cut.
+func (e *encoder) fitText(c *Copy, limit int64, name string) int64 {
 	e.room -= min(limit, widest*c.Len())
 	keep, err := c.fitText(limit)
 	if e.err = err; keep < c.Len() {

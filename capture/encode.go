@@ -71,16 +71,13 @@ func (e *encoder) parsed() (n int64) {
 // estimate is about how long the line will be.
 func estimate(r *Record) int64 {
 	n := int64(len(r.Folded))
-	for _, c := range []*Copy{r.Request, r.Response} {
+	for _, c := range r.copies() {
 		if c != nil {
 			n += c.Len()
 		}
 	}
 	if r.Upstream != nil {
 		n += int64(len(r.Upstream.Response))
-		if r.Upstream.Request != nil {
-			n += r.Upstream.Request.Len()
-		}
 	}
 	return n
 }
@@ -260,12 +257,7 @@ func (e *encoder) upstreamRequest(c *Copy) {
 		e.raw(`,"request":null`)
 		return
 	}
-	limit := min(e.room, textMax(n))
-	e.room -= min(limit, widest*n)
-	keep, err := c.fitText(limit)
-	if e.err = err; keep < n {
-		e.lost = append(e.lost, "upstream.request")
-	}
+	keep := e.fitText(c, min(e.room, textMax(n)), "upstream.request")
 	if keep == 0 {
 		e.raw(`,"request_raw":""`)
 		return

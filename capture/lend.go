@@ -49,8 +49,8 @@ func (c *Copy) Return() {
 	}
 }
 
-// shelve moves to a file what is in memory; what is small, or finds no file, stays: descriptors are scarce, too. Slices that Bytes handed out still point at the memory, so it is not
-// used again.
+// shelve moves to a file what is in memory; what is small, or finds no file, stays: descriptors are scarce, too. Slices that Bytes handed out still
+// point at the memory, so it is not used again.
 func (c *Copy) shelve() {
 	if c.spool != nil || len(c.mem) < spoolTail {
 		return

@@ -79,15 +79,20 @@ type Usage struct{ Prompt, Completion, Cached, Reasoning int64 }
 // Client is what the client said about itself; empty members are left out.
 type Client struct{ Session, Agent, ParentAgent, UserAgent string }
 
+// copies are the bodies that the record owns; nil is none.
+func (r *Record) copies() [3]*Copy {
+	all := [3]*Copy{r.Request, r.Response}
+	if r.Upstream != nil {
+		all[2] = r.Upstream.Request
+	}
+	return all
+}
+
 // release gives back what the record's copies hold.
 func (r *Record) release() {
-	if r.Request != nil {
-		r.Request.Release()
-	}
-	if r.Response != nil {
-		r.Response.Release()
-	}
-	if r.Upstream != nil && r.Upstream.Request != nil {
-		r.Upstream.Request.Release()
+	for _, c := range r.copies() {
+		if c != nil {
+			c.Release()
+		}
 	}
 }

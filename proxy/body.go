@@ -240,9 +240,7 @@ func (x *exchange) outBody(out *http.Request) {
 	switch {
 	case x.sent != nil:
 		out.TransferEncoding, out.Trailer = nil, nil
-		sent := x.sent
-		out.Body = x.reader(sent)
-		out.GetBody = func() (io.ReadCloser, error) { return x.reader(sent), nil }
+		x.setBody(out, x.sent)
 		return
 	case x.model():
 	case out.Body != nil && out.Body != http.NoBody:
@@ -254,12 +252,16 @@ func (x *exchange) outBody(out *http.Request) {
 		return
 	}
 	if x.held {
-		// In memory, and named so that the transport sees it: head and body are then one write.
-		out.Body = x.reader(x.request)
-		out.ContentLength = x.request.Total()
-		out.GetBody = func() (io.ReadCloser, error) { return x.reader(x.request), nil }
+		x.setBody(out, x.request)
 	}
 	out.Trailer = x.in.Trailer // filled by the server when the body has been read to its end
+}
+
+// setBody lets the upstream's request have what a copy holds, which is all of it. ReverseProxy wraps the body that it is given; the transport is to see
+// one that is in memory: head and body are then one write.
+func (x *exchange) setBody(out *http.Request, c *capture.Copy) {
+	out.Body, out.ContentLength = x.reader(c), c.Len()
+	out.GetBody = func() (io.ReadCloser, error) { return x.reader(c), nil }
 }
 
 // joinedBody is what was read of a body already, and its rest.

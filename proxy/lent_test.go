@@ -26,16 +26,19 @@ func lend(t *testing.T, text []byte) (body *lentBody, again func() bool) {
 		t.Fatal("not lent")
 	}
 	c.Release()
-	return &lentBody{kept: c, rest: b, readers: 1}, func() bool {
-		for range 8 {
-			c := capture.NewCopy(o)
-			c.Expect(int64(len(text)))
-			if &c.Room()[0] == &room[0] {
-				return true
-			}
+	return &lentBody{kept: c, rest: b, readers: 1}, func() bool { return usedAgain(o, room[:len(text)]) }
+}
+
+// usedAgain tells whether later copies get this memory.
+func usedAgain(o capture.CopyOptions, mem []byte) bool {
+	for range 8 {
+		c := capture.NewCopy(o)
+		c.Expect(int64(len(mem)))
+		if &c.Room()[0] == &mem[0] {
+			return true
 		}
-		return false
 	}
+	return false
 }
 
 // dialPair is an upstream's connection as the transport has it, and the upstream's end.

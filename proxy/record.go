@@ -16,9 +16,6 @@ import (
 // maxSummary bounds the JSON body that is read for what the record says of it: model, usage, finish reason.
 const maxSummary = 16 << 20
 
-// sentMax bounds what was sent, of which more is asked for where nobody else knows; a request is refused before it is as long.
-const sentMax = 1 << 30
-
 // commit is called once, by the gate or on the way out: it settles what became of the exchange and makes its record
 // durable. It returns an error only when the end of the answer must not be shown.
 func (x *exchange) commit(s situation) error {
@@ -122,7 +119,7 @@ func (x *exchange) record() *capture.Record {
 	h := x.in.Header
 	if x.request != nil && !x.faulty {
 		o := x.h.copyOptions
-		o.Max = min(o.Max, int64(x.h.cfg.MaxRequestBytes)) // counted after decoding
+		o.Max = x.maxRequest() // counted after decoding
 		x.request = decodeCopy(x.request, contentCoding(h), o)
 	}
 	asked, stream := x.asked()
@@ -141,7 +138,7 @@ func (x *exchange) record() *capture.Record {
 	if x.attempted {
 		model := x.summary.Model
 		if model == "" && x.sent != nil {
-			x.h.whole(x.sent, sentMax, func(body []byte) { model, _ = jsonx.Text(jsonx.Get(body, "model")) })
+			x.h.whole(x.sent, x.sent.Len(), func(body []byte) { model, _ = jsonx.Text(jsonx.Get(body, "model")) })
 		}
 		if model == "" {
 			model = asked

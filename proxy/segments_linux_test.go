@@ -6,27 +6,16 @@ import (
 	"net"
 	"net/http"
 	"testing"
-
-	"golang.org/x/sys/unix"
 )
 
 // segments is how many pieces with data have arrived on a connection. On the loopback device each write is one.
 func segments(t *testing.T, c *net.TCPConn) int {
 	t.Helper()
-	raw, err := c.SyscallConn()
-	if err != nil {
-		t.Fatal(err)
+	info := tcpInfo(c)
+	if info == nil {
+		t.Fatal("the system does not tell")
 	}
-	n := 0
-	if ctrl := raw.Control(func(fd uintptr) {
-		var info *unix.TCPInfo
-		if info, err = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
-			n = int(info.Data_segs_in)
-		}
-	}); ctrl != nil || err != nil {
-		t.Fatal(ctrl, err)
-	}
-	return n
+	return int(info.Data_segs_in)
 }
 
 // A head and a body that is in memory leave in one write, whoever made the body, and so do the end of a stream and that of its body: each write wakes

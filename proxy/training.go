@@ -214,7 +214,7 @@ func (x *exchange) askPrompt() {
 	}
 	var body []byte
 	if sent != nil {
-		x.h.whole(sent, sentMax, func(sent []byte) { body = tokens.TokenizeRequest(sent) })
+		x.h.whole(sent, sent.Len(), func(sent []byte) { body = tokens.TokenizeRequest(sent) })
 	}
 	if body == nil {
 		return

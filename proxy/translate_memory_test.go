@@ -1,8 +1,6 @@
 package proxy
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"fmt"
 	"io"
@@ -31,16 +29,6 @@ func TestRequestMadeAnew_keepsItsMemory(t *testing.T) {
 	o := capture.CopyOptions{Budget: capture.NewBudget(1 << 30)}
 	h := &Handler{copyOptions: o}
 	o.Reuse = true
-	again := func(mem []byte) bool {
-		for range 8 {
-			c := capture.NewCopy(o)
-			c.Expect(int64(len(mem)))
-			if &c.Room()[0] == &mem[0] {
-				return true
-			}
-		}
-		return false
-	}
 	x := &exchange{h: h}
 	x.send(append(x.roomToSend(9_000)[:0], every(8_000)...))
 	if mem, _ := x.sent.Bytes(); string(mem) != every(8_000) || &x.room.Room()[0] == &mem[0] {
@@ -74,11 +62,11 @@ func TestRequestMadeAnew_keepsItsMemory(t *testing.T) {
 				one, other := read(), read() // as when the transport sends it twice
 				x.release()
 				one.Close()
-				if again(mem) {
+				if usedAgain(o, mem) {
 					t.Fatal("memory is used again that a translation looks at")
 				}
 				x.giveBack()
-				if again(mem) {
+				if usedAgain(o, mem) {
 					t.Fatal("memory is used again that the transport reads")
 				}
 				got, err := io.ReadAll(other)
@@ -86,7 +74,7 @@ func TestRequestMadeAnew_keepsItsMemory(t *testing.T) {
 					t.Errorf("%d bytes were read: %v", len(got), err)
 				}
 				other.Close()
-				if again(mem) {
+				if usedAgain(o, mem) {
 					return
 				}
 			}
@@ -230,11 +218,7 @@ func TestWholeBodies_needMemory(t *testing.T) {
 		answer = strings.Replace(up.unary, "Hello there", strings.Repeat("b", c.said), 1)
 		body, header := s.asking(c.ask), []string{}
 		if c.coding {
-			var coded bytes.Buffer
-			w := gzip.NewWriter(&coded)
-			io.WriteString(w, body)
-			w.Close()
-			body, header = coded.String(), []string{"Content-Encoding", "gzip"}
+			body, header = string(encoded(t, "gzip", []string{body})[0]), []string{"Content-Encoding", "gzip"}
 		}
 		if res, got := r.post("/ng-rollout/r"+s.path, body, header...); res.StatusCode != c.status || !strings.Contains(got, c.says) {
 			t.Errorf("%s: answered %d: %.200s", c.name, res.StatusCode, got)
@@ -250,13 +234,7 @@ func TestWholeBodies_needMemory(t *testing.T) {
 func TestLongRequests_waitForNoUpstream(t *testing.T) {
 	s, up := messagesSample(), chatSample()
 	long := strings.Repeat("a", 3<<20)
-	coded := func(body string) string {
-		var b bytes.Buffer
-		w := gzip.NewWriter(&b)
-		io.WriteString(w, body)
-		w.Close()
-		return b.String()
-	}
+	coded := func(body string) string { return string(encoded(t, "gzip", []string{body})[0]) }
 	for name, row := range map[string]struct {
 		path, body, question string
 		header               []string

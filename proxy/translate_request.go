@@ -169,7 +169,7 @@ func (x *exchange) isObject(body []byte) bool {
 	if x.held && contentCoding(x.in.Header) == "" && len(body) > 0 && body[0] != 0xef { // a record may begin with a byte-order mark
 		return x.request.IsObject()
 	}
-	return jsonx.Valid(body) && jsonx.KindOf(body) == jsonx.KindObject
+	return jsonx.ValidObject(body)
 }
 
 // roomToSend is memory, used before, for what is made of a request of n bytes; nil for a small one, or when there is none.
@@ -191,7 +191,7 @@ func (x *exchange) send(made []byte) {
 		return
 	}
 	if x.room != nil {
-		if room := x.room.Room(); len(room) > 0 && len(made) > 0 && &room[0] == &made[0] {
+		if room := x.room.Room(); len(room) > 0 && &room[0] == &made[0] {
 			x.room.Wrote(len(made))
 			x.sent, x.room = x.room, nil
 			return
@@ -205,37 +205,40 @@ func (x *exchange) send(made []byte) {
 	x.sent = capture.Adopt(x.h.copyOptions, made)
 }
 
-// decodeBody removes a content coding. What becomes long is decoded alone, as what comes back from a file is read, and twice: memory that grows to hold
-// it would be three times as much.
+// decodeBody removes a content coding. What becomes long is measured first, and then decoded alone, as what comes back from a file is read: memory
+// that grows to hold it would be three times as much.
 func (x *exchange) decodeBody(coding string, body []byte) ([]byte, error) {
+	d, err := newDecoder(coding, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
 	limit := x.h.wholeRequest
 	var plain bytes.Buffer
-	n, err := decodeInto(&plain, coding, body, min(holdBytes, limit+1))
+	n, err := plain.ReadFrom(io.LimitReader(d, min(holdBytes, limit+1)))
 	if err == nil && n == holdBytes {
-		x.goAlone()
-		plain = bytes.Buffer{}
-		if n, err = decodeInto(io.Discard, coding, body, limit+1); err == nil && n <= limit {
-			plain.Grow(int(n) + bytes.MinRead)
-			_, err = decodeInto(&plain, coding, body, n)
-		}
+		var more int64
+		more, err = io.Copy(io.Discard, io.LimitReader(d, limit+1-n))
+		n += more
 	}
 	switch {
 	case n > limit:
 		return nil, errTooLarge
 	case err != nil:
 		return nil, err
+	case n <= holdBytes:
+		return plain.Bytes(), nil
 	}
-	return plain.Bytes(), nil
-}
-
-// decodeInto writes no more than the first most bytes, and tells how many that were.
-func decodeInto(w io.Writer, coding string, body []byte, most int64) (int64, error) {
-	d, err := newDecoder(coding, bytes.NewReader(body))
+	x.goAlone()
+	plain = bytes.Buffer{}
+	plain.Grow(int(n) + bytes.MinRead)
+	again, err := newDecoder(coding, bytes.NewReader(body))
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	defer d.Close()
-	return io.Copy(w, io.LimitReader(d, most))
+	defer again.Close()
+	_, err = plain.ReadFrom(io.LimitReader(again, n))
+	return plain.Bytes(), err
 }
 
 // goAlone waits until no other exchange holds a long request, and keeps others from it until notAlone or giveBack. Meanwhile nothing may wait for a

@@ -16,29 +16,10 @@ func forAnswers(client dialect.Dialect, r *canon.Request) *canon.Request {
 		kept.Stop = append(kept.Stop, bytes.Clone(s))
 	}
 	if repeater, ok := client.(dialect.Repeater); ok {
-		kept.Body = pick(r.Body, repeater.Repeats())
+		names := repeater.Repeats()
+		found := make([][]byte, len(names))
+		jsonx.GetAll(r.Body, names, found)
+		kept.Body = jsonx.AppendMembers(nil, names, found)
 	}
 	return kept
-}
-
-// pick is an object with the members of body that are named, compacted.
-func pick(body []byte, names []string) []byte {
-	found := make([][]byte, len(names))
-	jsonx.GetAll(body, names, found)
-	size := 2
-	for i, value := range found {
-		size += len(names[i]) + len(value) + 4
-	}
-	picked := append(make([]byte, 0, size), '{')
-	for i, value := range found {
-		if value == nil {
-			continue
-		}
-		if len(picked) > 1 {
-			picked = append(picked, ',')
-		}
-		picked = append(jsonx.AppendString(picked, names[i]), ':')
-		picked = jsonx.AppendCompact(picked, value)
-	}
-	return append(picked, '}')
 }

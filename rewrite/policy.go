@@ -98,7 +98,7 @@ func (p *Policy) Validate() error {
 		key string
 		raw canon.Raw
 	}{{"extra_body", p.ExtraBody}, {"override", p.Override}} {
-		if o.raw != nil && (!jsonx.Valid(o.raw) || jsonx.KindOf(o.raw) != jsonx.KindObject) {
+		if o.raw != nil && !jsonx.ValidObject(o.raw) {
 			wrong(o.key, "is no JSON object")
 		}
 	}

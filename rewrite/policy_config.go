@@ -13,7 +13,7 @@ import (
 // joins what it does not understand, each with its key; what the values mean is judged by Validate, once the key file has been read.
 func PolicyFromJSON(obj []byte) (Policy, error) {
 	p := DefaultPolicy()
-	if !jsonx.Valid(obj) || jsonx.KindOf(obj) != jsonx.KindObject {
+	if !jsonx.ValidObject(obj) {
 		return p, &KeyError{Err: errors.New("is no mapping")}
 	}
 	keys := p.keys()

@@ -70,7 +70,7 @@ func (r *Renamer) appendLine(dst, line []byte) []byte {
 
 // AppendWhole appends a whole answer; what is no JSON object stays as it is.
 func (r *Renamer) AppendWhole(dst, body []byte) []byte {
-	if jsonx.KindOf(body) != jsonx.KindObject || !jsonx.Valid(body) {
+	if !jsonx.ValidObject(body) {
 		return append(dst, body...)
 	}
 	at := 0

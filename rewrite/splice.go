@@ -100,7 +100,7 @@ func metadataObject(metadata canon.Raw, name string) ([]byte, error) {
 	}
 	in, ok := jsonx.Interior(raw)
 	text := jsonx.AppendUnquoted(nil, in)
-	if !ok || !jsonx.Valid(text) || jsonx.KindOf(text) != jsonx.KindObject {
+	if !ok || !jsonx.ValidObject(text) {
 		return nil, canon.Invalid("metadata."+name, "must be a string that holds a JSON object")
 	}
 	return text, nil

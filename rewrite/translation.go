@@ -27,7 +27,7 @@ func NewTranslation(client, upstream dialect.Dialect, p *Policy, c Call) *Transl
 // Request translates the client's request. The error is a *canon.Problem that names the field at fault; nothing may be sent upstream then.
 // Nothing is kept of the body.
 func (t *Translation) Request(body []byte) ([]byte, error) {
-	if !t.call.Valid && !isObject(body) {
+	if !t.call.Valid && !jsonx.ValidObject(body) {
 		return nil, canon.Invalid("", "the body must be one JSON object")
 	}
 	if err := checkNames(body); err != nil {
@@ -99,7 +99,7 @@ func (t *Translation) Answer(body []byte) ([]byte, error) {
 
 // read decodes a whole answer of the upstream; an error in disguise is a *canon.Problem with its own status.
 func (t *Translation) read(body []byte) (*canon.Answer, error) {
-	if !isObject(body) || checkNames(body) != nil {
+	if !jsonx.ValidObject(body) || checkNames(body) != nil {
 		return nil, noAnswer("it is no JSON object")
 	}
 	if t.upstream.IsError(body) {
@@ -207,11 +207,6 @@ func noAnswer(why string) *canon.Problem {
 
 // CodeUpstreamInvalid is the x-rolltap-error word of answers that cannot be translated.
 const CodeUpstreamInvalid = canon.CodeUpstreamInvalid
-
-// isObject tells what a decoder may see.
-func isObject(body []byte) bool {
-	return jsonx.Valid(body) && jsonx.KindOf(body) == jsonx.KindObject
-}
 
 // checkNames refuses an object that has two members of one name. Readers take the first or the last, so the client could mean another than the
 // upstream was sent.

@@ -183,7 +183,7 @@ func (p *page) long(text string, open int) {
 func (p *page) arguments(args string) {
 	whole, short := p.rests.Whole(args, wholeMost)
 	raw := []byte(whole)
-	if !short || !jsonx.Valid(raw) || jsonx.KindOf(raw) != jsonx.KindObject {
+	if !short || !jsonx.ValidObject(raw) {
 		if strings.TrimSpace(args) != "" {
 			p.html(`<div>`)
 			p.long(args, valueOpen)

@@ -70,7 +70,7 @@ func readState(fsys files, path string) (*state, error) {
 }
 
 func parseState(b []byte) (*state, error) {
-	if !jsonx.Valid(b) || jsonx.KindOf(b) != jsonx.KindObject {
+	if !jsonx.ValidObject(b) {
 		return nil, fmt.Errorf("%w: the state is no JSON object", ErrDamaged)
 	}
 	s := newState()

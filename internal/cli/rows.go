@@ -86,7 +86,7 @@ func rowRollout(row []byte) (id string, kind rowKind) {
 	switch {
 	case len(row) == 0:
 		return "", rowBlank
-	case !jsonx.Valid(row) || jsonx.KindOf(row) != jsonx.KindObject:
+	case !jsonx.ValidObject(row):
 		return "", rowDamaged
 	}
 	id, err := derive.RolloutID(row)

@@ -273,7 +273,7 @@ func callLine(name, args string) string {
 	raw := []byte(args)
 	var b strings.Builder
 	b.WriteString(name + "(")
-	if !jsonx.Valid(raw) || jsonx.KindOf(raw) != jsonx.KindObject {
+	if !jsonx.ValidObject(raw) {
 		cut, more := shorten(strings.TrimSpace(args), 1, callRunes)
 		b.WriteString(cut)
 		if more {

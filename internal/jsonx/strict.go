@@ -7,6 +7,9 @@ func Valid(b []byte) bool {
 	return end >= 0 && skipSpace(b, end) == len(b)
 }
 
+// ValidObject reports whether b is Valid and an object.
+func ValidObject(b []byte) bool { return KindOf(b) == KindObject && Valid(b) }
+
 // ValueEnd returns the index after the strict value that begins at b[i], or -1 if none does; white space
 // is no beginning. It judges the value as part of a text in which it lies inside of depth containers. A
 // number reaches as far as it can.

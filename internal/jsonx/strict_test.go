@@ -50,3 +50,11 @@ func TestValueEndCountsWhatIsAround(t *testing.T) {
 		t.Errorf("in front of the text: got %d", got)
 	}
 }
+
+func TestValidObject(t *testing.T) {
+	for in, want := range map[string]bool{`{}`: true, " {\"a\":1}\n": true, `[]`: false, `"{}"`: false, `{`: false, `{}{}`: false, ``: false, "\ufeff{}": false} {
+		if ValidObject([]byte(in)) != want {
+			t.Errorf("%q: %t", in, !want)
+		}
+	}
+}

@@ -182,3 +182,24 @@ func (e *TextEscaper) Finish(dst []byte) []byte {
 	}
 	return dst
 }
+
+// AppendMembers appends an object of the values, valid JSON each, that are not nil, as they are; names has as many, unquoted.
+func AppendMembers(dst []byte, names []string, values [][]byte) []byte {
+	size := 2
+	for i, value := range values {
+		size += len(names[i]) + len(value) + len(`"":,`)
+	}
+	dst = append(slices.Grow(dst, size), '{')
+	open := len(dst)
+	for i, value := range values {
+		if value == nil {
+			continue
+		}
+		if len(dst) > open {
+			dst = append(dst, ',')
+		}
+		dst = append(AppendString(dst, names[i]), ':')
+		dst = append(dst, value...)
+	}
+	return append(dst, '}')
+}

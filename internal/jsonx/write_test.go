@@ -101,3 +101,16 @@ func recorded(b *testing.B, name string) string {
 	}
 	return strings.Repeat(string(text), 10)
 }
+
+func TestAppendMembers(t *testing.T) {
+	names := []string{"a", `q"`, "c"}
+	for want, values := range map[string][][]byte{
+		`x{}`:                {nil, nil, nil},
+		`x{"q\"":[1, 2]}`:    {nil, []byte(`[1, 2]`), nil},
+		`x{"a":null,"c":{}}`: {[]byte(`null`), nil, []byte(`{}`)},
+	} {
+		if got := string(AppendMembers([]byte("x"), names, values)); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}

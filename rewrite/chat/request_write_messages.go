@@ -323,7 +323,7 @@ func (w *callWriter) arguments(p *canon.Part) {
 	switch {
 	case len(bytes.Trim(w.scratch, " \t\r\n")) == 0:
 		w.write(`"{}"`)
-	case jsonx.KindOf(w.scratch) == jsonx.KindObject && jsonx.Valid(w.scratch):
+	case jsonx.ValidObject(w.scratch):
 		w.text(t)
 	default:
 		// The text is the inside of a string already, so that it needs escaping once to be inside of one that is inside of another.

@@ -28,8 +28,9 @@ type Translator interface {
 
 	// ReadAnswer decodes a unary answer that is no error. An error says that it is no answer of this dialect.
 	ReadAnswer(body []byte, o Options) (*canon.Answer, error)
-	// AppendAnswer encodes an answer for the client that asked for it; of what it asked there is no more than model, wishes, stop sequences and what a Repeater names. It tells as lost what the dialect has no place for, but no Extra: that is told
-	// where the answer is read, as a decoder tells it.
+	// AppendAnswer encodes an answer for the client that asked for it; of what it asked there is no more than model, wishes, stop sequences and
+	// what a Repeater names. It tells as lost what the dialect has no place for, but no Extra: that is told where the answer is read, as a decoder
+	// tells it.
 	AppendAnswer(dst []byte, a *canon.Answer, asked *canon.Request, o Options) ([]byte, error)
 
 	// ReadError decodes the body of an answer with a status of 400 or more, or of one that IsError: any bytes, JSON or not. The problem's

@@ -154,7 +154,7 @@ func (w *callWriter) input(c *canon.Call, path string) {
 	start := len(w.dst)
 	w.dst = jsonx.AppendUnquoted(w.dst, c.Arguments)
 	switch input := w.dst[start:]; {
-	case jsonx.KindOf(input) == jsonx.KindObject && jsonx.Valid(input):
+	case jsonx.ValidObject(input):
 	case len(bytes.Trim(input, " \t\r\n")) == 0: // many clients write a call without arguments so
 		w.dst = append(w.dst[:start], '{', '}')
 	default:

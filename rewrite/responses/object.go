@@ -152,7 +152,11 @@ var echoed = [...]struct{ name, absent string }{
 
 // Repeats implements dialect.Repeater.
 func (responses) Repeats() []string {
-	names := make([]string, len(echoed))
+	names := echoedNames()
+	return names[:]
+}
+
+func echoedNames() (names [len(echoed)]string) {
 	for i := range echoed {
 		names[i] = echoed[i].name
 	}
@@ -162,11 +166,8 @@ func (responses) Repeats() []string {
 // appendEcho appends the members that repeat the request, as the client sent them (dialects.md 1.4): `,"background":false,…`. Where it sent
 // none they say what the API's own default is, or null where the upstream decides.
 func appendEcho(dst []byte, asked *canon.Request) []byte {
-	var names [len(echoed)]string
+	names := echoedNames()
 	var sent [len(echoed)][]byte
-	for i := range echoed {
-		names[i] = echoed[i].name
-	}
 	if asked.From == canon.Responses {
 		jsonx.GetAll(asked.Body, names[:], sent[:])
 	}

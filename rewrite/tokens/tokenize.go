@@ -20,18 +20,7 @@ func TokenizeRequest(sent []byte) []byte {
 			return nil
 		}
 	}
-	dst := []byte{'{'}
-	for i, raw := range in {
-		if raw == nil {
-			continue
-		}
-		if len(dst) > 1 {
-			dst = append(dst, ',')
-		}
-		dst = append(jsonx.AppendString(dst, taken[i]), ':')
-		dst = append(dst, raw...)
-	}
-	return append(dst, '}')
+	return jsonx.AppendMembers(nil, taken, in[:])
 }
 
 // TokenizeAnswer returns the ids of an answer of /tokenize, a JSON array, and their number. ok is false when there are none, when they are no

@@ -30,7 +30,7 @@ func (e *encoder) allot() {
 	r := e.r
 	e.request.object = isObject(r.Request) && e.take(r.Request.Len(), "request")
 	e.response.object = !r.Streamed && isObject(r.Response) && e.take(r.Response.Len(), "response")
-	e.fold = r.Streamed && len(r.Folded) > 0 && e.take(int64(len(r.Folded)), "response")
+	e.fold = r.Streamed && isObject(r.Folded) && e.take(r.Folded.Len(), "response")
 
 	texts := e.wantsText(r.Request, e.request.object) + e.wantsText(r.Response, e.response.object)
 	if texts == 0 {

@@ -81,7 +81,7 @@ func TestRoom(t *testing.T) {
 		r := record("r", callID(), "")
 		r.Request, r.Response, r.Raw = sized(c.request<<10), sized(c.response<<10), c.policy
 		if c.folded > 0 {
-			r.Streamed, r.Folded = true, []byte(`{"t":"`+strings.Repeat("x", c.folded<<10-8)+`"}`)
+			r.Streamed, r.Folded = true, body(`{"t":"`+strings.Repeat("x", c.folded<<10-8)+`"}`)
 		}
 		e := encoder{r: r, inline: true, room: room}
 		e.allot()
@@ -139,7 +139,7 @@ func TestFit(t *testing.T) {
 // TestUpstreamText: the bodies of the upstream side are bounded as well.
 func TestUpstreamText(t *testing.T) {
 	text := strings.Repeat("\x00", textMin/widest+1000)
-	line := encoded(t, &Record{Upstream: &Upstream{Request: body(text), Response: []byte("text")}})
+	line := encoded(t, &Record{Upstream: &Upstream{Request: body(text), Response: body("text")}})
 	if !strings.Contains(line, `"truncated":["upstream.request"]`) || !strings.Contains(line, `"response_raw":"text"`) || len(line) > textMin+1000 {
 		t.Errorf("%d bytes: %s", len(line), line[len(line)-200:])
 	}

@@ -108,8 +108,11 @@ func TestCopyJudges(t *testing.T) {
 					t.Errorf("%.20q: IsObject is %t", c.text, !c.object)
 				}
 			}
-			if c.object && k.isTight() != c.tight {
+			if _, tight := k.judge(); c.object && tight != c.tight {
 				t.Errorf("%.20q: tight is %t", c.text, !c.tight)
+			}
+			if want := c.object || c.text == `[]`; k.IsJSON() != want {
+				t.Errorf("%.20q: IsJSON is %t", c.text, !want)
 			}
 			if c.object {
 				io.WriteString(k, "x")

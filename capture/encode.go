@@ -2,7 +2,6 @@ package capture
 
 import (
 	"cmp"
-	"slices"
 	"strconv"
 	"time"
 
@@ -62,22 +61,26 @@ func (e *encoder) parsed() (n int64) {
 	if e.response.object {
 		n += e.r.Response.Len()
 	}
-	if u := e.r.Upstream; u != nil && isObject(u.Request) {
-		n += u.Request.Len()
+	if e.fold {
+		n += e.r.Folded.Len()
+	}
+	if u := e.r.Upstream; u != nil {
+		for _, c := range [...]*Copy{u.Request, u.Response} {
+			if c != nil && c.IsJSON() {
+				n += c.Len()
+			}
+		}
 	}
 	return n
 }
 
 // estimate is about how long the line will be.
 func estimate(r *Record) int64 {
-	n := int64(len(r.Folded))
+	n := int64(0)
 	for _, c := range r.copies() {
 		if c != nil {
 			n += c.Len()
 		}
-	}
-	if r.Upstream != nil {
-		n += int64(len(r.Upstream.Response))
 	}
 	return n
 }
@@ -132,7 +135,7 @@ func (e *encoder) record() {
 	e.object(r.Request, e.request.object)
 	e.raw(`,"response":`)
 	if e.fold {
-		e.folded(r.Folded)
+		e.object(r.Folded, true)
 	} else {
 		e.object(r.Response, e.response.object)
 	}
@@ -233,71 +236,38 @@ func (e *encoder) upstream(u *Upstream) {
 	e.intOrNull(u.Status)
 	e.raw(`,"model":`)
 	e.str(u.Model)
-	e.upstreamRequest(u.Request)
-	e.upstreamResponse(u.Response)
+	e.upstreamBody("request", u.Request)
+	e.upstreamBody("response", u.Response)
 	e.raw(`}`)
 }
 
-// upstreamRequest writes the request of the upstream side: compacted JSON, or text when it is no object or too long.
-func (e *encoder) upstreamRequest(c *Copy) {
+// upstreamBody writes a body of the upstream side: compacted JSON, or text when it is none or too long.
+func (e *encoder) upstreamBody(name string, c *Copy) {
 	if c == nil || c.Len() == 0 || e.err != nil {
 		return
 	}
-	n := c.Len()
+	n, full := c.Len(), "upstream."+name
 	if c.Truncated() {
-		e.lost = append(e.lost, "upstream.request")
+		e.lost = append(e.lost, full)
 	}
-	if n <= e.room && c.IsObject() {
+	e.raw(`,"`)
+	e.raw(name)
+	if n <= e.room && c.IsJSON() {
 		e.room -= n
-		e.raw(`,"request":`)
+		e.raw(`":`)
 		e.object(c, true)
 		return
 	}
 	if e.r.Raw == RawNever {
-		e.raw(`,"request":null`)
+		e.raw(`":null`)
 		return
 	}
-	keep := e.fitText(c, min(e.room, textMax(n)), "upstream.request")
+	keep := e.fitText(c, min(e.room, textMax(n)), full)
 	if keep == 0 {
-		e.raw(`,"request_raw":""`)
+		e.raw(`_raw":""`)
 		return
 	}
-	e.text(`,"request_raw":"`, c, keep)
-}
-
-// upstreamResponse writes the answer of the upstream side, likewise; it may be any JSON.
-func (e *encoder) upstreamResponse(body []byte) {
-	if len(body) == 0 {
-		return
-	}
-	mark := len(e.b)
-	if int64(len(body)) <= e.room {
-		e.raw(`,"response":`)
-		if e.compact(body) != jsonx.KindInvalid {
-			e.room -= int64(len(body))
-			return
-		}
-		e.b = e.b[:mark]
-	}
-	if e.r.Raw == RawNever {
-		e.raw(`,"response":null`)
-		return
-	}
-	f := fitter{left: min(e.room, textMax(int64(len(body))))}
-	for p := range slices.Chunk(body, fitPiece) {
-		if f.add(p) != nil {
-			break
-		}
-	}
-	keep := f.end(int64(len(body)))
-	if keep < int64(len(body)) {
-		e.lost = append(e.lost, "upstream.response")
-	}
-	e.raw(`,"response_raw":"`)
-	mark = len(e.b)
-	e.escaped(body[:keep])
-	e.room -= int64(len(e.b) - mark)
-	e.raw(`"`)
+	e.text(`_raw":"`, c, keep)
 }
 
 func (e *encoder) usage(u *Usage) {
@@ -322,10 +292,10 @@ func (e *encoder) usage(u *Usage) {
 	e.raw(`}`)
 }
 
-// object writes a body that was judged to be a whole JSON object, else null.
-func (e *encoder) object(c *Copy, object bool) {
+// object writes a body that was judged to be whole and JSON, else null.
+func (e *encoder) object(c *Copy, judged bool) {
 	switch {
-	case !object:
+	case !judged:
 		e.raw(`null`)
 	case e.err != nil:
 	case e.inline:
@@ -349,35 +319,6 @@ func (e *encoder) text(name string, c *Copy, n int64) {
 		e.cuts = append(e.cuts, cut{at: len(e.b), body: c, text: n})
 	}
 	e.raw(`"`)
-}
-
-// folded writes the folded response, null unless it is a JSON object.
-func (e *encoder) folded(b []byte) {
-	mark := len(e.b)
-	if e.compact(b) != jsonx.KindObject {
-		e.b = append(e.b[:mark], `null`...)
-	}
-}
-
-// compact appends b compacted and returns its kind; with Invalid nothing is appended.
-func (e *encoder) compact(b []byte) jsonx.Kind {
-	var c jsonx.Compactor
-	mark := len(e.b)
-	var err error
-	if e.b, err = c.Append(e.b, b); err == nil {
-		var k jsonx.Kind
-		if k, err = c.Finish(); err == nil {
-			return k
-		}
-	}
-	e.b = e.b[:mark]
-	return jsonx.KindInvalid
-}
-
-func (e *encoder) escaped(b []byte) {
-	var t jsonx.TextEscaper
-	e.b = t.Append(e.b, b)
-	e.b = t.Finish(e.b)
 }
 
 func (e *encoder) raw(s string) { e.b = append(e.b, s...) }

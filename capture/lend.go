@@ -1,5 +1,7 @@
 package capture
 
+import "rolltap/internal/jsonx"
+
 // The memory of a copy in the hands of others: who writes fills it in place, who reads may be slower than the record.
 
 // Room is memory that Wrote keeps without copying it, empty when there is none. It belongs to the one who writes, until the next
@@ -49,8 +51,7 @@ func (c *Copy) Return() {
 	}
 }
 
-// shelve moves to a file what is in memory; what is small, or finds no file, stays: descriptors are scarce, too. Slices that Bytes handed out still
-// point at the memory, so it is not used again.
+// shelve moves to a file what is in memory; what is small, or finds no file, stays: descriptors are scarce, too.
 func (c *Copy) shelve() {
 	if c.spool != nil || len(c.mem) < spoolTail {
 		return
@@ -60,18 +61,9 @@ func (c *Copy) shelve() {
 		b.shelves.Add(1)
 		return
 	}
-	s, err := newSpool(c.o.Dir)
-	if err != nil {
+	if !c.unload(b) {
 		b.shelves.Add(1)
-		return
 	}
-	s.shelf = b
-	if !s.write(c.mem) {
-		s.close()
-		return
-	}
-	c.spool, c.mem = s, nil
-	c.give()
 }
 
 // Adopt returns a copy that is b, whose memory becomes the copy's: it asks no budget, and is not bounded by o.
@@ -79,6 +71,17 @@ func Adopt(o CopyOptions, b []byte) *Copy {
 	c := NewCopy(o)
 	c.o.Reuse = false
 	c.mem, c.total = b, int64(len(b))
+	return c
+}
+
+// Fold returns a copy that is b, a compact JSON object, which is not looked through again to find that out. It stays in memory as far as
+// o.Budget gives, and moves to a file otherwise.
+func Fold(o CopyOptions, b []byte) *Copy {
+	c := Adopt(o, b)
+	c.judged, c.kind, c.tight = c.total, jsonx.KindObject, true
+	if c.total > firstGrowth && !c.take(c.total) {
+		c.unload(nil)
+	}
 	return c
 }
 

@@ -31,8 +31,8 @@ type Record struct {
 
 	// Request and Response are the bodies as the client sent and saw them, content coding removed; nil is none.
 	Request, Response *Copy
-	// Folded is the response object folded from a stream, valid JSON; used with Streamed only.
-	Folded []byte
+	// Folded is the response object folded from a stream, used with Streamed only; nil is none.
+	Folded *Copy
 	// Streamed says that Response is the text of an event stream: response is Folded (or null), the text is kept raw.
 	Streamed bool
 	Raw      RawPolicy
@@ -63,14 +63,14 @@ type Record struct {
 // Loss is something that a translation could not carry over.
 type Loss struct{ Path, Reason string }
 
-// Upstream is the other side of a translation. Request and Response are the JSON bodies, Request an object; each is left out when nil or empty and
-// becomes text in request_raw or response_raw when it is not JSON, as a cut copy is. Status 0 is null.
+// Upstream is the other side of a translation. Request and Response are the bodies, JSON objects as a rule; each is left out when nil or empty and
+// becomes text in request_raw or response_raw when it is none, as a cut copy is. Status 0 is null.
 type Upstream struct {
 	Dialect, Path string
 	Status        int
 	Model         string
 	Request       *Copy
-	Response      []byte
+	Response      *Copy
 }
 
 // Usage counts tokens; a negative count is unknown and written as null. Prompt includes cached tokens.
@@ -80,10 +80,10 @@ type Usage struct{ Prompt, Completion, Cached, Reasoning int64 }
 type Client struct{ Session, Agent, ParentAgent, UserAgent string }
 
 // copies are the bodies that the record owns; nil is none.
-func (r *Record) copies() [3]*Copy {
-	all := [3]*Copy{r.Request, r.Response}
+func (r *Record) copies() [5]*Copy {
+	all := [5]*Copy{r.Request, r.Response, r.Folded}
 	if r.Upstream != nil {
-		all[2] = r.Upstream.Request
+		all[3], all[4] = r.Upstream.Request, r.Upstream.Response
 	}
 	return all
 }

@@ -41,11 +41,11 @@ func TestLayout(t *testing.T) {
 		Rollout: "r-1", CallID: "0123456789abcdef0123456789abcdef", Dialect: "messages", ModelRef: "policy",
 		Started: time.UnixMicro(1700000000123456), Completed: time.UnixMicro(1700000002500000),
 		Latency: 2376544 * time.Microsecond, TTFT: 18 * time.Millisecond, StatusCode: 200, ErrorCategory: "incomplete",
-		Request: body("{ \"a\": 1 }\n"), Response: body("data: {}\n\n"), Folded: []byte(`{"b":2}`), Streamed: true,
+		Request: body("{ \"a\": 1 }\n"), Response: body("data: {}\n\n"), Folded: body(`{"b":2}`), Streamed: true,
 		ClientSessionID: "inv-1", UpstreamAttempted: true, ResponseSource: "upstream", UpstreamStatus: 201, LocalReason: "sealed",
 		Method: "POST", Path: "/v1/messages", Query: "beta=true", Stream: true, Outcome: "ok", Finish: "stop",
 		Losses:   []Loss{{"metadata.user_id", "no_equivalent"}, {"tools[1].web_search", "policy"}},
-		Upstream: &Upstream{Dialect: "chat", Path: "/v1/chat/completions", Status: 200, Model: "m", Request: body(`{ }`), Response: []byte(`{"c":3}`)},
+		Upstream: &Upstream{Dialect: "chat", Path: "/v1/chat/completions", Status: 200, Model: "m", Request: body(`{ }`), Response: body(`{"c":3}`)},
 		Usage:    &Usage{12, 5, 0, -1}, Client: Client{"s", "a", "p", "u"}, RequestBytes: 812, ResponseBytes: 2304, Truncated: []string{"upstream.response"},
 	}
 	want := `{"model_call_id":"0123456789abcdef0123456789abcdef","dialect":"messages","model_ref":{"type":"responses_api_models","name":"policy"},` +
@@ -142,7 +142,7 @@ func TestStreamed(t *testing.T) {
 		{"never", "data: x\n\n", `{"a":1}`, `{"a":1}`, ``, RawNever},
 		{"empty stream", "", ``, `null`, ``, ""},
 	} {
-		line := encoded(t, &Record{Response: body(c.text), Folded: []byte(c.folded), Streamed: true, Raw: c.policy})
+		line := encoded(t, &Record{Response: body(c.text), Folded: body(c.folded), Streamed: true, Raw: c.policy})
 		if !strings.Contains(line, `"response":`+c.object+`,`) {
 			t.Errorf("%s: no response %s in %s", c.name, c.object, line)
 		}
@@ -259,7 +259,7 @@ func TestLongLine_hasTheRequestOfBothSides(t *testing.T) {
 	for name, o := range map[string]CopyOptions{"in memory": {Memory: 4 << 20}, "in files": {}} {
 		request, asked := object("a", o)
 		upstream, sent := object("b", o)
-		line := encoded(t, &Record{Request: request, Response: body(`{"c":1}`), Upstream: &Upstream{Request: upstream, Response: []byte(`{"d":1}`)}})
+		line := encoded(t, &Record{Request: request, Response: body(`{"c":1}`), Upstream: &Upstream{Request: upstream, Response: body(`{"d":1}`)}})
 		for _, want := range []string{`"request":` + asked + `,"response":{"c":1},`, `"writer":"k3x9q2","seq":17,"method"`, `"model":"","request":` + sent + `,"response":{"d":1}},"usage"`} {
 			if strings.Count(line, want) != 1 {
 				t.Errorf("%s: %d times %.40s…", name, strings.Count(line, want), want)

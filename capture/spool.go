@@ -123,10 +123,10 @@ func (s *spool) close() {
 	}
 }
 
-// appendCompact appends the copy as the compacted JSON value that IsObject found it to be. An error means that the spool
+// appendCompact appends the copy as the compacted JSON value that it was found to be. An error means that the spool
 // file could not be read again.
 func (c *Copy) appendCompact(dst []byte) ([]byte, error) {
-	if c.isTight() {
+	if _, tight := c.judge(); tight {
 		err := c.each(c.Len(), func(p []byte) error {
 			dst = append(dst, p...)
 			return nil
@@ -161,7 +161,7 @@ func (c *Copy) each(n int64, use func([]byte) error) error {
 
 // writeCompact is appendCompact into w, piece by piece.
 func (c *Copy) writeCompact(w io.Writer, scratch []byte) error {
-	if c.isTight() {
+	if _, tight := c.judge(); tight {
 		return c.pieces(scratch, c.Len(), func(p []byte) error { _, err := w.Write(p); return err })
 	}
 	var v jsonx.Compactor

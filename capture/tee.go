@@ -45,9 +45,9 @@ type Copy struct {
 	released  bool
 	lent      int // times that Lend has given and Return has not taken back
 
-	judged   int64 // Len at which object and tight were found, -1 never
-	object   bool
-	tight    bool // compacting would change nothing
+	judged   int64      // Len at which kind and tight were found, -1 never
+	kind     jsonx.Kind // of the whole copy; Invalid: it is no JSON, or cut
+	tight    bool       // compacting would change nothing
 	judgment sync.Mutex
 }
 
@@ -92,17 +92,9 @@ func (c *Copy) keep(p []byte) bool {
 			c.mem = append(c.mem, p...)
 			return true
 		}
-		s, err := newSpool(c.o.Dir)
-		if err != nil {
-			return false
-		}
-		if !s.write(c.mem) {
-			s.close()
+		if !c.unload(nil) {
 			return false // what is in memory is kept
 		}
-		c.spool = s
-		c.mem = nil // slices that Bytes handed out still point at it, so it is not used again
-		c.give()
 	}
 	// Behind the first bytes small writes are gathered, so that an event of a stream does not cost a system call.
 	if len(c.mem)+len(p) > spoolTail || !c.growTail() {
@@ -119,6 +111,23 @@ func (c *Copy) keep(p []byte) bool {
 		}
 	}
 	c.mem = append(c.mem, p...)
+	return true
+}
+
+// unload moves what is in memory to a file, whose descriptor goes back to shelf, if any; false, and it stays, when no file takes it. Slices that
+// Bytes handed out still point at the memory, so it is not used again.
+func (c *Copy) unload(shelf *Budget) bool {
+	s, err := newSpool(c.o.Dir)
+	if err != nil {
+		return false
+	}
+	if !s.write(c.mem) {
+		s.close()
+		return false
+	}
+	s.shelf = shelf
+	c.spool, c.mem = s, nil
+	c.give()
 	return true
 }
 
@@ -272,40 +281,36 @@ func (c *Copy) readAt(p []byte, at int64) (int, error) {
 
 // IsObject reports whether the copy is whole and one valid JSON object. It reads the copy through once and remembers.
 func (c *Copy) IsObject() bool {
-	c.judgment.Lock()
-	defer c.judgment.Unlock()
-	c.judge()
-	return c.object
+	kind, _ := c.judge()
+	return kind == jsonx.KindObject
 }
 
-// judge is called with judgment held, so that concurrent callers read the copy once.
-func (c *Copy) judge() {
+// IsJSON reports, likewise, whether it is one valid JSON value.
+func (c *Copy) IsJSON() bool {
+	kind, _ := c.judge()
+	return kind != jsonx.KindInvalid
+}
+
+// judge holds a lock of its own, so that concurrent callers read the copy once.
+func (c *Copy) judge() (kind jsonx.Kind, tight bool) {
+	c.judgment.Lock()
+	defer c.judgment.Unlock()
 	c.mu.RLock()
 	n, cut := c.len(), c.truncated || c.released
 	c.mu.RUnlock()
-	if cut {
-		c.object = false
-		return
+	if cut || n == 0 {
+		return jsonx.KindInvalid, false
 	}
-	if c.judged == n {
-		return
+	if c.judged != n {
+		c.judged, c.kind, c.tight = n, jsonx.KindInvalid, false
+		var v jsonx.Compactor
+		if c.each(n, v.Check) == nil {
+			if kind, err := v.Finish(); err == nil {
+				c.kind, c.tight = kind, v.Tight()
+			}
+		}
 	}
-	c.judged, c.object, c.tight = n, false, false
-	if n == 0 {
-		return
-	}
-	var v jsonx.Compactor
-	if c.each(n, v.Check) != nil {
-		return
-	}
-	kind, err := v.Finish()
-	c.object, c.tight = err == nil && kind == jsonx.KindObject, v.Tight()
-}
-
-func (c *Copy) isTight() bool {
-	c.judgment.Lock()
-	defer c.judgment.Unlock()
-	return c.object && c.tight
+	return c.kind, c.tight
 }
 
 // pieces hands the first n bytes of the copy to use, piece by piece; scratch holds one.

@@ -70,7 +70,11 @@ type exchange struct {
 	streamed       bool // the answer is an event stream
 	response       *capture.Copy
 	observer       *rewrite.Observer
-	folded         []byte // the response that the stream adds up to
+	folded         *capture.Copy // the response that the stream adds up to; nil: there is none
+	foldLate       bool          // it is put together at the end, from response
+	unfolded       bool          // and that could not be done
+	growing        capture.Loan  // of what grows with the answer
+	unweighed      int           // bytes of the answer that came since it was last counted
 	gate           *gate
 	source         string // of the answer: upstream, local, or none yet
 	localReason    string
@@ -364,12 +368,14 @@ func (x *exchange) received(p []byte) {
 	x.lastChunk = now
 	if x.gate.decoded == nil {
 		x.response.Write(p)
+		x.weigh(p)
 	}
 }
 
 // decodedChunk takes what a chunk of an encoded stream decodes to.
 func (x *exchange) decodedChunk(plain []byte, p rewrite.Progress) {
 	x.response.Write(plain)
+	x.weigh(plain)
 	x.sawProgress(p.Content)
 }
 

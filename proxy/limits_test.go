@@ -169,6 +169,7 @@ func TestLimits_everyWayOutGivesThePlaceBack(t *testing.T) {
 	eventually(t, "a place is free", func() bool { return r.exchange("/ng-rollout/r"+s.path, s.ask).status == 200 })
 	w = dial(t, r.addr)
 	w.send("POST /ng-rollout/r" + s.path + " HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{")
+	eventually(t, "the upload is in flight", func() bool { return r.metric("rolltap_in_flight_requests") == 1 })
 	w.conn.Close()
 	eventually(t, "nothing is in flight", func() bool { return r.metric("rolltap_in_flight_requests") == 0 })
 	f := &r.srv.handler.flight

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"math"
 	"net/http"
 	"net/url"
 	"os"
@@ -48,9 +49,10 @@ type Handler struct {
 	buffers      *bufferPool
 	small        *bufferPool // of pumps: a translated stream holds two as long as it lasts
 	copyOptions  capture.CopyOptions
-	wholeRequest int64           // the longest request that is held whole: of making another of it two or three times as much is taken
-	wholeAnswer  int             // the longest unary answer that is
-	unserved     []canon.Dialect // of clients, whose paths pass through
+	foldOptions  capture.CopyOptions // of what is made here, and is no longer than what it is made of
+	wholeRequest int64               // the longest request that is held whole: of making another of it two or three times as much is taken
+	wholeAnswer  int                 // the longest unary answer that is
+	unserved     []canon.Dialect     // of clients, whose paths pass through
 	rawPolicy    capture.RawPolicy
 	tokens       *reloaded[[]string] // nil: nobody is asked
 	training     *training.Store     // nil: no tokens are captured
@@ -65,7 +67,7 @@ type Handler struct {
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	x := &exchange{h: h, in: r, out: newAnswer(w, r), start: time.Now()}
+	x := &exchange{h: h, in: r, out: newAnswer(w, r), start: time.Now(), growing: capture.Loan{Budget: h.foldOptions.Budget}}
 	h.inFlight.Add(1)
 	h.metrics.InFlight(1)
 	x.ctx, x.cancel = context.WithCancelCause(r.Context())
@@ -439,6 +441,9 @@ func newHandler(cfg Config, log *zap.Logger, m *metrics.Metrics, store *capture.
 		copyOptions: capture.CopyOptions{
 			Memory: holdBytes, Max: int64(cfg.CaptureMaxBytes), Budget: capture.NewBudget(memoryFor(copyBudget)),
 		},
+		foldOptions: capture.CopyOptions{
+			Max: math.MaxInt64, Budget: capture.NewBudget(memoryFor(foldBudget)),
+		},
 		wholeRequest: memoryFor(int64(cfg.MaxRequestBytes)),
 		wholeAnswer:  int(memoryFor(maxAnswer)),
 	}
@@ -479,6 +484,7 @@ func newHandler(cfg Config, log *zap.Logger, m *metrics.Metrics, store *capture.
 // What may be held in memory at once where the process has enough; see memoryFor.
 const (
 	copyBudget = 64 << 20  // copies of all exchanges; beyond it they move to spool files
+	foldBudget = 128 << 20 // what grows with answers beside their copies, see weigh
 	lineBudget = 256 << 20 // encoded records that wait for the disk; beyond it they are streamed from the copies
 )
 

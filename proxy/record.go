@@ -83,12 +83,9 @@ func (x *exchange) settle() {
 	switch {
 	case x.faulty:
 	case x.streamed:
-		if x.translated == nil {
-			x.summary = x.observer.Summary()
-		}
-		x.folded = x.observer.AppendResponse(nil)
+		x.folded, x.summary = x.foldAnswer()
 		f.verdict = x.gate.verdict
-		f.object = f.object || len(x.folded) > 0
+		f.object = f.object || x.folded != nil
 	case x.response != nil && x.response.IsObject():
 		f.object = true
 		if x.translated == nil {
@@ -107,11 +104,7 @@ func (x *exchange) remember() {
 	if x.dialect.Name() != canon.Responses || !x.route.Prefixed || x.response == nil {
 		return
 	}
-	if x.streamed {
-		x.h.memory.keep(x.route.Rollout, x.folded)
-	} else if body, ok := x.response.Bytes(); ok && x.response.IsObject() {
-		x.h.memory.keep(x.route.Rollout, body)
-	}
+	x.readAnswer(func(answer []byte) { x.h.memory.keep(x.route.Rollout, answer) })
 }
 
 // record is what the store gets. It owns the copies from then on.
@@ -158,8 +151,8 @@ func (x *exchange) record() *capture.Record {
 	if x.request != nil && !x.uploaded.Load() && !x.request.Truncated() {
 		r.Truncated = append(r.Truncated, "request") // the client broke off, or was answered before it was done
 	}
-	if x.gate != nil && x.gate.decoded != nil && x.gate.decoded.blind {
-		r.Truncated = append(r.Truncated, "response") // what could not be decoded is missing
+	if x.gate != nil && x.gate.decoded != nil && x.gate.decoded.blind || x.unfolded {
+		r.Truncated = append(r.Truncated, "response") // what could not be decoded is missing, or what it adds up to
 	}
 	if x.taught != nil && x.taught.result != "" {
 		r.Tokens = x.appendTokenFacts(nil)
@@ -167,7 +160,7 @@ func (x *exchange) record() *capture.Record {
 	if r.Upstream != nil && r.Upstream.Request != nil {
 		x.sent = nil
 	}
-	x.request, x.response = nil, nil
+	x.request, x.response, x.folded = nil, nil, nil
 	return r
 }
 
@@ -228,12 +221,13 @@ func (x *exchange) responseBytes() int64 {
 
 // release gives the copies back where no record takes them.
 func (x *exchange) release() {
-	for _, c := range []*capture.Copy{x.request, x.response, x.sent} {
+	for _, c := range []*capture.Copy{x.request, x.response, x.folded, x.sent} {
 		if c != nil {
 			c.Release()
 		}
 	}
-	x.request, x.response, x.sent = nil, nil, nil
+	x.request, x.response, x.folded, x.sent = nil, nil, nil, nil
+	x.growing.Release()
 }
 
 // giveBack ends the loan of the request to its translation.

@@ -286,11 +286,12 @@ func (t *taught) shorten(e *training.Entry) error {
 
 // readAnswer hands the answer as the client saw it to use, a JSON object; not at all when it is none.
 func (x *exchange) readAnswer(use func(answer []byte)) {
-	switch {
-	case x.streamed && len(x.folded) > 0:
-		use(x.folded)
-	case !x.streamed && x.response != nil && x.response.IsObject():
-		x.h.whole(x.response, maxSummary, use)
+	answer := x.response
+	if x.streamed {
+		answer = x.folded
+	}
+	if answer != nil && answer.IsObject() {
+		x.h.whole(answer, maxSummary, use)
 	}
 }
 

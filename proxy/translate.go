@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"rolltap/capture"
 	"rolltap/internal/jsonx"
 	"rolltap/rewrite"
 	"rolltap/rewrite/canon"
@@ -235,6 +236,7 @@ func (tr *translated) take(c chunk) (*http.Response, error) {
 		return tr.answer()
 	}
 	out := tr.stream.Push(tr.hide(c.data, c.err != nil))
+	tr.x.weigh(c.data)
 	if errors.Is(c.err, io.EOF) && !tr.stream.Ended() {
 		out = append(bytes.Clone(out), tr.stream.Finish()...) // Finish writes where Push wrote
 	}
@@ -438,10 +440,17 @@ func (tr *translated) summary() dialect.Summary {
 	return dialect.Summary{Usage: canon.NoUsage()}
 }
 
-// upstreamBody is what the upstream said, for the record: an object of its dialect, or its text.
-func (tr *translated) upstreamBody() []byte {
-	if tr.stream != nil && tr.sse {
-		return tr.stream.AppendUpstream(nil)
+// upstreamBody is what the upstream said, for the record: an object of its dialect, or its text; nil when it said nothing, or there was no memory
+// for it, which is when it is not whole.
+func (tr *translated) upstreamBody() (body *capture.Copy, whole bool) {
+	if tr.stream == nil || !tr.sse {
+		return capture.Adopt(tr.x.h.foldOptions, bytes.TrimSpace(tr.whole)), true
 	}
-	return bytes.TrimSpace(tr.whole)
+	said := tr.stream.AppendUpstream(nil)
+	whole = !tr.stream.GaveUp()
+	tr.stream.GiveUp()
+	if len(said) == 0 {
+		return nil, whole
+	}
+	return capture.Fold(tr.x.h.foldOptions, said), whole
 }

@@ -336,9 +336,12 @@ func (x *exchange) recordTranslation(r *capture.Record) {
 	if x.translated == nil {
 		return
 	}
-	r.Upstream.Response = x.translated.upstreamBody()
-	if int64(len(r.Upstream.Response)) > limit {
-		r.Upstream.Response = r.Upstream.Response[:limit]
+	said, whole := x.translated.upstreamBody()
+	if !whole {
 		r.Truncated = append(r.Truncated, "upstream.response")
+	}
+	if said != nil {
+		said.Cut(limit)
+		r.Upstream.Response = said
 	}
 }

@@ -1,19 +1,16 @@
 package rewrite
 
 import (
-	"rolltap/rewrite/canon"
 	"rolltap/rewrite/dialect"
 	"rolltap/rewrite/sse"
 )
 
 // Observer watches an event stream that passes through: it says up to where bytes may be let go, finds the terminal event and folds what was
-// said for the record. It belongs to one goroutine and keeps no bytes that were pushed.
+// said for the record. It belongs to one goroutine and keeps no bytes that were pushed. What it folds is all that grows with the stream: Size and
+// FoldSize tell by how much, and whoever has no memory for that gives it up.
 type Observer struct {
-	d     dialect.Dialect
-	split sse.Splitter
-
-	fold    dialect.Folder // nil once given up
-	summary dialect.Summary
+	split   sse.Splitter
+	fold    folding
 	maxFold int64
 	total   int64
 
@@ -35,11 +32,7 @@ type Progress struct {
 
 // NewObserver watches a stream of dialect d. The fold is given up when the body grows beyond maxFold bytes; everything else goes on.
 func NewObserver(d dialect.Dialect, maxFold int64) *Observer {
-	o := &Observer{d: d, maxFold: maxFold, summary: dialect.Summary{Usage: canon.NoUsage()}}
-	if maxFold > 0 {
-		o.fold = d.NewFolder()
-	}
-	return o
+	return &Observer{fold: newFolding(d, maxFold > 0), maxFold: maxFold}
 }
 
 // Push takes the next bytes of the body, split anywhere. Bytes behind the terminal event are not looked at.
@@ -48,8 +41,8 @@ func (o *Observer) Push(p []byte) Progress {
 	if o.progress.Verdict != dialect.None {
 		return o.progress
 	}
-	if o.fold != nil && o.total > o.maxFold {
-		o.giveUp()
+	if o.fold.whole() && o.total > o.maxFold {
+		o.GiveUp()
 	}
 	o.split.Push(p)
 	var ev sse.Event
@@ -83,15 +76,10 @@ func (o *Observer) Finish() Progress {
 func (o *Observer) event(ev *sse.Event) {
 	if ev.Oversized {
 		// Without this event the fold would be short and not show it.
-		o.giveUp()
+		o.GiveUp()
 		o.progress.Blind = true
 	}
-	var s dialect.Signal
-	if o.fold != nil {
-		s = o.fold.Event(ev.Name, ev.Data)
-	} else {
-		s = o.d.Judge(ev.Name, ev.Data)
-	}
+	s := o.fold.event(ev.Name, ev.Data)
 	if s.Content {
 		o.progress.Content = true
 	}
@@ -100,27 +88,20 @@ func (o *Observer) event(ev *sse.Event) {
 	}
 }
 
-func (o *Observer) giveUp() {
-	if o.fold != nil {
-		o.summary, o.fold = o.fold.Summary(), nil
-	}
-}
+// GiveUp lets go of the fold; everything else goes on.
+func (o *Observer) GiveUp() { o.fold.giveUp() }
+
+// FoldSize is about how much memory the fold takes, in bytes; 0 once it is given up.
+func (o *Observer) FoldSize() int { return o.fold.size() }
+
+// Size is about how much memory an observer takes beside its fold, in bytes.
+func (o *Observer) Size() int { return o.split.Size() }
 
 // Folded tells whether AppendResponse has the whole of what was said.
-func (o *Observer) Folded() bool { return o.fold != nil }
+func (o *Observer) Folded() bool { return o.fold.whole() }
 
 // AppendResponse appends the unary answer that says what the stream has said so far, or nothing: when nothing was said, or not Folded.
-func (o *Observer) AppendResponse(dst []byte) []byte {
-	if o.fold == nil {
-		return dst
-	}
-	return o.fold.AppendResponse(dst)
-}
+func (o *Observer) AppendResponse(dst []byte) []byte { return o.fold.append(dst) }
 
-// Summary is what the fold knows; of a fold that was given up, what it knew then.
-func (o *Observer) Summary() dialect.Summary {
-	if o.fold == nil {
-		return o.summary
-	}
-	return o.fold.Summary()
-}
+// Summary is what the stream has said in a few words, as far as a fold that was given up still knows it.
+func (o *Observer) Summary() dialect.Summary { return o.fold.summary() }

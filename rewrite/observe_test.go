@@ -108,6 +108,38 @@ func TestBeyondTheLimitOnlyTheFoldIsGivenUp(t *testing.T) {
 	}
 }
 
+// What comes last in a stream is told of it, however long it was and whenever its fold was given up.
+func TestTheSummaryOutlivesTheFold(t *testing.T) {
+	for _, r := range recorded {
+		_, raw := recordedEvents(t, r.file)
+		whole := NewObserver(DialectOf(r.dialect), room)
+		watch(whole, string(raw))
+		for at := 0; at < len(raw); at += 1 + len(raw)/50 {
+			o := NewObserver(DialectOf(r.dialect), room)
+			o.Push(raw[:at])
+			o.GiveUp()
+			o.Push(raw[at:])
+			o.Finish()
+			got, want := o.Summary(), whole.Summary()
+			if got.Usage.Completion != want.Usage.Completion || got.Usage.Prompt != want.Usage.Prompt || got.Model != want.Model || got.HasError != want.HasError || o.Folded() {
+				t.Errorf("%s, given up at %d: got %+v, want %+v", r.name, at, got, want)
+			}
+		}
+	}
+	const text = "data: {\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"A\"}}]}\n\n"
+	o := NewObserver(DialectOf(canon.Chat), 1)
+	for range 3 * partLimit / len(text) {
+		o.Push([]byte(text))
+		if size := o.fold.folder.Size(); size > 2*partLimit {
+			t.Fatalf("%d bytes are kept for a few words", size)
+		}
+	}
+	watch(o, "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"length\"}]}\n\ndata: {\"choices\":[],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":9}}\n\ndata: [DONE]\n\n")
+	if s := o.Summary(); s.Model != "m" || s.Finish != "length" || s.Usage.Completion != 9 || o.FoldSize() != 0 {
+		t.Errorf("got %+v", s)
+	}
+}
+
 func TestWithoutRoomNothingIsFolded(t *testing.T) {
 	o := NewObserver(DialectOf(canon.Messages), 0)
 	_, p := watch(o, "event: content_block_delta\ndata: {\"delta\":{\"text\":\"A\"}}\n\nevent: message_stop\ndata: {}\n\n")

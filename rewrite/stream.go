@@ -25,10 +25,13 @@ type Stream struct {
 	decoded, filtered, ordered []canon.Event
 	out                        []byte
 
-	fold    dialect.Folder // of the upstream's side, for the record; nil once given up
-	folded  int64          // bytes that went into it
+	fold    folding // of the upstream's side, for the record
+	folded  int64   // bytes that went into it
 	maxFold int64
-	summary dialect.Summary
+	read    *dialect.Summary // of an answer that came whole; nil: it did not
+
+	keeps bool // what was said is kept to the end
+	said  int  // bytes of that
 
 	opened  bool // the client was given something
 	content bool
@@ -40,16 +43,16 @@ type Stream struct {
 // NewStream begins to translate a stream. What the upstream says is folded for the record until it is longer than maxFold bytes.
 func (t *Translation) NewStream(maxFold int64) *Stream {
 	s := &Stream{t: t, dec: t.upstream.NewDecoder(t.options()), chain: t.chain(), maxFold: maxFold}
-	s.summary.Usage = canon.NoUsage()
 	if t.asked.Stream {
 		s.enc = t.client.NewEncoder(t.asked, t.options())
 		if !s.enc.Overlap() {
 			s.order = new(canon.Sequencer)
 		}
 	}
-	if maxFold > 0 {
-		s.fold = t.upstream.NewFolder()
+	if _, s.keeps = s.enc.(dialect.Keeper); s.enc == nil {
+		s.keeps = true
 	}
+	s.fold = newFolding(t.upstream, maxFold > 0)
 	return s
 }
 
@@ -135,7 +138,8 @@ func (s *Stream) Whole(body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.summary = s.t.upstream.ReadResponse(body)
+	read := s.t.upstream.ReadResponse(body)
+	s.read = &read
 	if a.Failed != nil {
 		return nil, a.Failed
 	}
@@ -157,34 +161,45 @@ func (s *Stream) EmptyTurn() []byte {
 // Answer is the answer for a client that wants no stream, of a stream that Ended without a failure.
 func (s *Stream) Answer() ([]byte, error) { return s.t.append(s.whole.Answer()) }
 
-// AppendUpstream appends what the upstream said so far as one unary answer of its dialect, or nothing when nothing was said, or too much.
-func (s *Stream) AppendUpstream(dst []byte) []byte {
-	if s.fold == nil {
-		return dst
+// AppendUpstream appends what the upstream said so far as one unary answer of its dialect, or nothing: when nothing was said, or it GaveUp.
+func (s *Stream) AppendUpstream(dst []byte) []byte { return s.fold.append(dst) }
+
+// GiveUp lets go of what AppendUpstream has to say.
+func (s *Stream) GiveUp() { s.fold.giveUp() }
+
+// GaveUp tells that what AppendUpstream would say was given up.
+func (s *Stream) GaveUp() bool { return s.fold.partial }
+
+// FoldSize is about how much memory that takes, in bytes; 0 once it is given up.
+func (s *Stream) FoldSize() int { return s.fold.size() }
+
+// Size is about how much memory the translation itself takes, in bytes.
+func (s *Stream) Size() int {
+	n := s.split.Size() + cap(s.out) + s.said
+	if s.order != nil {
+		n += s.order.Size()
 	}
-	return s.fold.AppendResponse(dst)
+	return n
 }
 
 // Summary tells what the upstream said in a few words.
 func (s *Stream) Summary() dialect.Summary {
-	if s.fold == nil {
-		return s.summary
+	if s.read != nil {
+		return *s.read
 	}
-	return s.fold.Summary()
+	return s.fold.summary()
 }
 
 // frame translates one event of the upstream.
 func (s *Stream) frame(ev *sse.Event) {
-	if s.folded += ev.End - ev.Start; s.fold != nil && (ev.Oversized || s.folded > s.maxFold) {
-		s.summary, s.fold = s.fold.Summary(), nil
+	if s.folded += ev.End - ev.Start; s.fold.whole() && (ev.Oversized || s.folded > s.maxFold) {
+		s.GiveUp()
 	}
 	if ev.Oversized {
 		s.misunderstood(errOversized)
 		return
 	}
-	if s.fold != nil {
-		s.fold.Event(ev.Name, ev.Data)
-	}
+	s.fold.event(ev.Name, ev.Data)
 	var err error
 	if s.decoded, err = s.dec.Frame(s.decoded[:0], ev.Name, ev.Data); err != nil {
 		s.misunderstood(err)
@@ -238,6 +253,9 @@ func (s *Stream) emit(e *canon.Event) error {
 		s.ended = true
 	case canon.Delta:
 		s.content = true
+		if s.keeps {
+			s.said += len(e.Text) + len(e.Logprobs)
+		}
 	case canon.Ping:
 		if !s.opened {
 			return nil // a ping opens nothing: whatever comes first may still be an error with its own status

@@ -94,6 +94,9 @@ func (s *Sequencer) hold(e *Event) error {
 	return s.grow(sizeOf(e))
 }
 
+// Size is about how much memory is held back, in bytes.
+func (s *Sequencer) Size() int { return s.size }
+
 func (s *Sequencer) grow(n int) error {
 	if s.size += n; s.size > maxHeld {
 		return fmt.Errorf("parts overlap by more than %d MiB", maxHeld>>20)

@@ -304,6 +304,12 @@ func (f *folder) append(dst []byte) []byte {
 	})
 }
 
+func (f *folder) Size() int { return f.top.Size() + f.choices.Size((*choice).size) }
+
+func (c *choice) size() int {
+	return c.rest.Size() + c.message.Size() + c.calls.Size((*fold.Object).Size)
+}
+
 func (c *choice) append(dst []byte) []byte {
 	return c.rest.AppendWith(dst, func(dst []byte, name string) ([]byte, bool) {
 		if name != "message" {

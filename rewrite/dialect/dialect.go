@@ -45,6 +45,8 @@ type Folder interface {
 	AppendResponse(dst []byte) []byte
 	// Summary tells the same in a few words.
 	Summary() Summary
+	// Size is about how much memory what is kept takes, in bytes, and at least as long as the answer. It looks at every part of it.
+	Size() int
 }
 
 // Dialect is one wire dialect. Implementations are stateless and safe for concurrent use; no argument is kept beyond the call, and no

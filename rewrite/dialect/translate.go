@@ -69,5 +69,8 @@ type Encoder interface {
 	Overlap() bool
 }
 
+// Keeper is an Encoder that keeps what it was told, since the end of its stream says all of it once more.
+type Keeper interface{ Keeps() }
+
 // CallHolder is an Encoder of a dialect in which a call has no pieces: it writes a call when its part closes, and all else at once.
 type CallHolder interface{ HoldsCalls() }

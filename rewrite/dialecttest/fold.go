@@ -171,6 +171,10 @@ func CheckFold(t *testing.T, d dialect.Dialect, stream []byte, cuts ...int) {
 			folder.AppendResponse(nil)
 		}
 	}
+	const fixed = 128 // what an answer has without anybody having said it
+	if n := len(folder.AppendResponse(nil)); n > folder.Size()+fixed {
+		t.Errorf("a fold of %d bytes says that it takes %d", n, folder.Size())
+	}
 	if one, other := string(folder.AppendResponse(nil)), string(apart.AppendResponse(nil)); one != other {
 		t.Errorf("an event that is recognised must fold as one that is read:\n%s\n%s", one, other)
 	}

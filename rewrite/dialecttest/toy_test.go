@@ -41,6 +41,8 @@ func (f *toyFolder) AppendResponse(dst []byte) []byte {
 
 func (f *toyFolder) Summary() (s dialect.Summary) { return s }
 
+func (f *toyFolder) Size() int { return len(f.AppendResponse(nil)) }
+
 func (d toy) AppendError(dst []byte, p canon.Problem) []byte {
 	if d.flaw == "says failures wrong" {
 		p.Message += "!"

@@ -57,6 +57,18 @@ func (l *List[T]) Last() int64 {
 // Len is the number of entries.
 func (l *List[T]) Len() int { return len(l.entries) }
 
+// entrySize is about what an entry takes beside its item.
+const entrySize = 64
+
+// Size is about how much memory the list takes, in bytes; size tells that of an entry.
+func (l *List[T]) Size(size func(*T) int) int {
+	n := 0
+	for i := range l.entries {
+		n += entrySize + size(l.entries[i].item)
+	}
+	return n
+}
+
 // Sorted yields index and entry by rising index.
 func (l *List[T]) Sorted(yield func(int64, *T) bool) {
 	sorted := l.entries

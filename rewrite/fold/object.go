@@ -208,6 +208,22 @@ func (o *Object) Default(name, raw string) {
 // Len is the number of members.
 func (o *Object) Len() int { return len(o.members) }
 
+// memberSize is about what a member takes beside its bytes.
+const memberSize = 96
+
+// Size is about how much memory the object takes, in bytes.
+func (o *Object) Size() int {
+	n := 0
+	for i := range o.members {
+		m := &o.members[i]
+		n += memberSize + len(m.name) + cap(m.buf)
+		if m.sub != nil {
+			n += m.sub.Size()
+		}
+	}
+	return n
+}
+
 // Append appends the object.
 func (o *Object) Append(dst []byte) []byte { return o.AppendWith(dst, nil) }
 

@@ -252,6 +252,16 @@ func (c *candidate) append(dst []byte) []byte {
 	})
 }
 
+func (f *folder) Size() int { return f.top.Size() + f.candidates.Size((*candidate).size) }
+
+func (c *candidate) size() int {
+	n := c.rest.Size() + c.content.Size() + cap(c.parts)
+	if c.text != nil {
+		n += c.text.Size()
+	}
+	return n
+}
+
 func (f *folder) Summary() dialect.Summary {
 	var reason []byte
 	called := false

@@ -359,6 +359,10 @@ func (b *block) append(dst []byte) []byte {
 	})
 }
 
+func (f *folder) Size() int { return f.message.Size() + f.usage.Size() + f.blocks.Size((*block).size) }
+
+func (b *block) size() int { return b.Object.Size() + b.input.Size() }
+
 func (f *folder) Summary() dialect.Summary {
 	s := summary(f.message.Value("model"), f.message.Value("stop_reason"), f.usage.Append(nil))
 	s.HasError, s.ErrorStatus = f.failed, f.status

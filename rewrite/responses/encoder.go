@@ -23,6 +23,11 @@ func (responses) NewEncoder(asked *canon.Request, o dialect.Options) dialect.Enc
 
 func (e *encoder) Overlap() bool { return true }
 
+var _ dialect.Keeper = (*encoder)(nil)
+
+// Keeps implements dialect.Keeper.
+func (e *encoder) Keeps() {}
+
 func (e *encoder) AppendKeepAlive(dst []byte) []byte {
 	switch {
 	case e.ended:

@@ -229,6 +229,10 @@ func (f *folder) call(ev event, done bool, kind, member string) {
 	}
 }
 
+func (it *item) size() int {
+	return cap(it.done) + it.rest.Size() + it.content.Size((*fold.Object).Size) + it.summary.Size((*fold.Object).Size)
+}
+
 func (it *item) append(dst []byte) []byte {
 	if it.done != nil {
 		return append(dst, it.done...)

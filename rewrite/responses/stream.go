@@ -179,8 +179,14 @@ func (f *folder) append(dst []byte) []byte {
 	})
 }
 
+func (f *folder) Size() int { return cap(f.final) + cap(f.snapshot) + f.items.Size((*item).size) }
+
 func (f *folder) Summary() dialect.Summary {
-	s := summary(f.AppendResponse(nil))
+	said := f.final // as a rule: nothing has to be put together to be read
+	if said == nil || f.full {
+		said = f.AppendResponse(nil)
+	}
+	s := summary(said)
 	s.HasError = s.HasError || f.failed
 	if f.status != 0 {
 		s.ErrorStatus = f.status

@@ -140,6 +140,9 @@ func (s *Splitter) Finish(ev *Event) bool {
 	return found
 }
 
+// Size is about how much memory is kept for an event that comes in pieces, in bytes.
+func (s *Splitter) Size() int { return cap(s.line) + cap(s.dataBuf) }
+
 // Safe returns an offset once Next has returned false. In front of it there are only complete events,
 // complete comment lines outside of events, blank lines and the byte-order mark. What was pushed behind it
 // may be the beginning of an event. After Finish that is nothing.

@@ -51,6 +51,9 @@ const longFrom = 1 << 20
 // SpoolLong makes the Collector hand long values of routed_experts to s. It is called before the first event.
 func (c *Collector) SpoolLong(s Spool) { c.spool = s }
 
+// Size is about how much memory is kept, in bytes.
+func (c *Collector) Size() int { return int(c.size) }
+
 // Event takes the data of one event of a stream, which is free afterwards.
 func (c *Collector) Event(data []byte) {
 	if c.mark(data) {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"rolltap/internal/grow"
 	"rolltap/rewrite"
 	"rolltap/rewrite/dialect"
 )
@@ -38,6 +39,7 @@ type gate struct {
 	length  int64             // announced length of the body, -1: unknown
 
 	held     []byte // bytes read and not released; their first is at offset released
+	room     []byte // the memory that held has, from its beginning
 	released int64
 	total    int64 // bytes read
 	last     int64 // offset of the last read's first byte
@@ -79,13 +81,13 @@ func (g *gate) Read(p []byte) (int, error) {
 					pass = n
 				}
 			}
-			g.held = append(g.held[:0], p[pass:n]...)
+			g.hold(p[pass:n])
 			if pass > 0 {
 				g.released += int64(pass)
 				return pass, g.cleanEOF()
 			}
 		default:
-			g.held = grow(g.held)
+			g.makeRoom()
 			n := g.read(g.held[len(g.held):cap(g.held)])
 			g.held = g.held[:len(g.held)+n]
 		}
@@ -118,13 +120,23 @@ func (g *gate) release(p []byte) int {
 	return n
 }
 
-func grow(b []byte) []byte {
-	if cap(b)-len(b) >= 4<<10 {
-		return b
+// makeRoom makes room behind what is held: in front of it, where some was released, or in more memory.
+func (g *gate) makeRoom() {
+	const least = 4 << 10
+	switch {
+	case cap(g.held)-len(g.held) >= least:
+	case len(g.held)+least <= cap(g.room):
+		g.held = append(g.room[:0], g.held...)
+	default:
+		g.held = grow.Room(g.held, least)
+		g.room = g.held[:0]
 	}
-	bigger := make([]byte, len(b), max(2*cap(b), 8<<10))
-	copy(bigger, b)
-	return bigger
+}
+
+// hold holds p and nothing else.
+func (g *gate) hold(p []byte) {
+	g.held = grow.Append(g.room[:0], p)
+	g.room = g.held[:0]
 }
 
 // read reads once from the upstream, takes the copies and finds out what may pass.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 
+	"rolltap/internal/grow"
 	"rolltap/internal/jsonx"
 	"rolltap/rewrite"
 	"rolltap/rewrite/canon"
@@ -108,7 +109,7 @@ func (e *edited) Read(p []byte) (int, error) {
 			e.whole, e.editors = nil, nil
 			e.tooLong()
 		default:
-			if e.whole = appendLong(e.whole, e.buf[:n]); errors.Is(err, io.EOF) {
+			if e.whole = grow.Append(e.whole, e.buf[:n]); errors.Is(err, io.EOF) {
 				e.out = e.all()
 			} else if err != nil {
 				e.out = e.whole
@@ -120,14 +121,6 @@ func (e *edited) Read(p []byte) (int, error) {
 		return n, io.EOF // the gate tells the end together with the last bytes
 	}
 	return n, nil
-}
-
-// appendLong appends to what may become long: it grows by doubling, where append leaves five times as much behind.
-func appendLong(dst, p []byte) []byte {
-	if need := len(dst) + len(p); need > cap(dst) {
-		dst = append(make([]byte, 0, max(need, 2*cap(dst), 4<<10)), dst...)
-	}
-	return append(dst, p...)
 }
 
 // some is what may go on of a stream.

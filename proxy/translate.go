@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"rolltap/capture"
+	"rolltap/internal/grow"
 	"rolltap/internal/jsonx"
 	"rolltap/rewrite"
 	"rolltap/rewrite/canon"
@@ -226,7 +227,7 @@ func (tr *translated) take(c chunk) (*http.Response, error) {
 		if len(tr.whole)+len(c.data) > tr.x.h.wholeAnswer {
 			return tr.broken(situationInvalid, http.StatusBadGateway, codeUpstreamInvalid, "the upstream's answer is too long to be translated")
 		}
-		tr.whole = appendLong(tr.whole, c.data)
+		tr.whole = grow.Append(tr.whole, c.data)
 		switch {
 		case c.err == nil:
 			return nil, nil

@@ -28,25 +28,28 @@ const (
 // jsonx may be known to everybody, except where a row leaves it out on purpose.
 const jsonx = "internal/jsonx"
 
+// grow is for whoever keeps what may become long.
+const grow = "internal/grow"
+
 // arrows is the whole picture. What a row does not name is forbidden, so that each library has one place that knows it.
 var arrows = map[string]arrow{
 	"main": {[]string{"proxy", "rewrite", "capture", "metrics", "internal/cli", "internal/logs", "internal/pace", jsonx}, []string{kong, yaml, zap, xsync, xsys}},
 
 	"proxy/api": {[]string{"capture", "capture/derive", "capture/training", jsonx}, []string{zap}},
 
-	"proxy": {[]string{"proxy/api", "rewrite", "rewrite/dialect", "rewrite/canon", "rewrite/lineage", "rewrite/tokens", "capture", "capture/protocol", "capture/training", "metrics", jsonx}, []string{compress, zap, xsync, xsys}},
+	"proxy": {[]string{"proxy/api", "rewrite", "rewrite/dialect", "rewrite/canon", "rewrite/lineage", "rewrite/tokens", "capture", "capture/protocol", "capture/training", "metrics", grow, jsonx}, []string{compress, zap, xsync, xsys}},
 
 	"rewrite":           {[]string{"rewrite/chat", "rewrite/gemini", "rewrite/messages", "rewrite/responses", "rewrite/dialect", "rewrite/canon", "rewrite/sse", jsonx}, nil},
 	"rewrite/chat":      {[]string{"rewrite/dialect", "rewrite/canon", "rewrite/fold", "rewrite/sse", jsonx}, nil},
 	"rewrite/messages":  {[]string{"rewrite/dialect", "rewrite/canon", "rewrite/fold", "rewrite/sse", jsonx}, nil},
 	"rewrite/gemini":    {[]string{"rewrite/dialect", "rewrite/canon", "rewrite/fold", "rewrite/sse", jsonx}, nil},
-	"rewrite/responses": {[]string{"rewrite/dialect", "rewrite/canon", "rewrite/fold", "rewrite/sse", jsonx}, nil},
+	"rewrite/responses": {[]string{"rewrite/dialect", "rewrite/canon", "rewrite/fold", "rewrite/sse", grow, jsonx}, nil},
 	"rewrite/dialect":   {[]string{"rewrite/canon", jsonx}, nil},
 	"rewrite/canon":     {}, // std only
-	"rewrite/fold":      {[]string{jsonx}, nil},
+	"rewrite/fold":      {[]string{grow, jsonx}, nil},
 	"rewrite/lineage":   {[]string{"internal/tokendigest", jsonx}, nil}, // hashes and decides; whoever keeps the calls is a function to it
 	"rewrite/tokens":    {[]string{"rewrite/canon", "rewrite/sse", jsonx}, nil},
-	"rewrite/sse":       {}, // framing knows no JSON
+	"rewrite/sse":       {[]string{grow}, nil}, // framing knows no JSON
 
 	"rewrite/dialecttest":          {[]string{"rewrite/dialect", "rewrite/canon", "rewrite/sse", jsonx}, nil}, // a kit like testing/slogtest
 	"rewrite/dialecttest/generate": {[]string{"rewrite/canon"}, []string{"pgregory.net/rapid"}},               // of tests alone, likewise
@@ -67,6 +70,7 @@ var arrows = map[string]arrow{
 	"internal/cli": {[]string{"capture", "capture/derive", "capture/trajectory", "capture/page", "capture/training", "internal/demomodel", jsonx}, []string{kong, yaml, xsys}},
 
 	"internal/demomodel":   {[]string{jsonx}, nil},
+	"internal/grow":        {}, // std only
 	"internal/jsonx":       {nil, []string{fastjson}},
 	"internal/tokendigest": {}, // std only
 	"internal/logs":        {}, // std only

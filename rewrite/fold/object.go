@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"unicode/utf8"
 
+	"rolltap/internal/grow"
 	"rolltap/internal/jsonx"
 )
 
@@ -133,9 +134,9 @@ func (o *Object) Grow(name, raw []byte) {
 	case want == value:
 		m.buf = append(m.buf[:0], raw...)
 	case want == elements && len(piece) > 0 && len(m.buf) > 0:
-		m.buf = append(append(m.buf, ','), piece...)
+		m.buf = grow.Append(append(m.buf, ','), piece)
 	default:
-		m.buf = append(m.buf, piece...)
+		m.buf = grow.Append(m.buf, piece)
 	}
 }
 
@@ -151,7 +152,7 @@ func (o *Object) Add(name, raw []byte) {
 	if len(m.buf) > 0 {
 		m.buf = append(m.buf, ',')
 	}
-	m.buf = append(m.buf, raw...)
+	m.buf = grow.Append(m.buf, raw)
 }
 
 // Sub is the object that a member is; nil when something else is there already.

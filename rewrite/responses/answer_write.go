@@ -29,6 +29,11 @@ type spoken struct {
 	raw        []byte // of an item of another type
 }
 
+// size is about how long the item is, in bytes.
+func (s *spoken) size() int {
+	return len(s.text) + len(s.summary) + len(s.seal) + len(s.cites) + len(s.logprobs) + len(s.raw) + len(s.call.Name) + 2*len(s.at) + 256
+}
+
 // source tells what a piece of a summary was for the upstream.
 type source uint8
 

@@ -3,6 +3,7 @@ package responses
 import (
 	"strconv"
 
+	"rolltap/internal/grow"
 	"rolltap/rewrite/canon"
 )
 
@@ -81,7 +82,7 @@ func (e *encoder) delta(dst []byte, s *spoken, ev *canon.Event) []byte {
 	if s.kind == canon.ReasoningPart {
 		return e.reasoningDelta(dst, s, ev)
 	}
-	s.text = append(s.text, ev.Text...)
+	s.text = grow.Append(s.text, ev.Text)
 	switch {
 	case s.kind == canon.TextPart:
 		dst = e.piece(dst, "response.output_text.delta", s, `,"content_index":0,"delta":"`, ev.Text)
@@ -91,7 +92,7 @@ func (e *encoder) delta(dst []byte, s *spoken, ev *canon.Event) []byte {
 			if len(s.logprobs) > 0 && len(e.entries) > 0 {
 				s.logprobs = append(s.logprobs, ',')
 			}
-			s.logprobs = append(s.logprobs, e.entries...)
+			s.logprobs = grow.Append(s.logprobs, e.entries)
 			dst = appendEventEntries(dst, logprobs)
 		}
 		dst = append(dst, ']')
@@ -131,7 +132,7 @@ func (e *encoder) reasoningDelta(dst []byte, s *spoken, ev *canon.Event) []byte 
 			s.summary = append(s.summary, gap...)
 			dst = closeFrame(e.piece(dst, "response.reasoning_summary_text.delta", s, before, []byte(gap)))
 		}
-		s.summary = append(s.summary, ev.Text...)
+		s.summary = grow.Append(s.summary, ev.Text)
 		dst = closeFrame(e.piece(dst, "response.reasoning_summary_text.delta", s, before, ev.Text))
 	}
 	if content {
@@ -140,7 +141,7 @@ func (e *encoder) reasoningDelta(dst []byte, s *spoken, ev *canon.Event) []byte 
 			dst = append(append(e.frame(dst, "response.content_part.added"), s.at...), `,"content_index":0,"part":`...)
 			dst = closeFrame(appendSimple(dst, "reasoning_text", nil))
 		}
-		s.text = append(s.text, ev.Text...)
+		s.text = grow.Append(s.text, ev.Text)
 		dst = closeFrame(e.piece(dst, "response.reasoning_text.delta", s, `,"content_index":0,"delta":"`, ev.Text))
 	}
 	return dst
@@ -149,6 +150,7 @@ func (e *encoder) reasoningDelta(dst []byte, s *spoken, ev *canon.Event) []byte 
 // done ends an item: each of its parts with the whole of what was said in it, then the item, which is what Codex acts on.
 func (e *encoder) done(dst []byte, s *spoken) []byte {
 	s.closed = true
+	dst = grow.Room(dst, 3*s.size()+e.size()) // the end of the stream mostly follows at once
 	switch {
 	case s.kind == canon.TextPart:
 		dst = e.piece(dst, "response.output_text.done", s, `,"content_index":0,"text":"`, s.text)

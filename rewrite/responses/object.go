@@ -3,6 +3,7 @@ package responses
 import (
 	"strconv"
 
+	"rolltap/internal/grow"
 	"rolltap/internal/jsonx"
 	"rolltap/rewrite/canon"
 	"rolltap/rewrite/dialect"
@@ -70,6 +71,9 @@ func (b *object) append(dst []byte, how outcome) []byte {
 	if b.echo == nil {
 		b.echo = appendEcho(nil, b.asked)
 	}
+	if how.status != "in_progress" {
+		dst = grow.Room(dst, b.size())
+	}
 	dst = append(dst, b.echo...)
 	if how.again { // an empty output would take back what an accumulator has (openai-go)
 		return append(dst, `,"usage":null}`...)
@@ -91,6 +95,15 @@ func (b *object) append(dst []byte, how outcome) []byte {
 	dst = append(dst, `],"usage":`...)
 	dst = appendUsage(dst, b.usage)
 	return append(dst, '}')
+}
+
+// size is about how long the object is at its end, in bytes.
+func (b *object) size() int {
+	n := len(b.echo) + 1<<10
+	for i := range b.items {
+		n += b.items[i].size()
+	}
+	return n
 }
 
 // appendFailure appends the error member. Clients act on the codes that they know (dialects.md 2.2.3), so the words of others become the

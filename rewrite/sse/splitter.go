@@ -1,6 +1,10 @@
 package sse
 
-import "bytes"
+import (
+	"bytes"
+
+	"rolltap/internal/grow"
+)
 
 // defaultMax is the Max of a Splitter that sets none, in bytes.
 const defaultMax = 16 << 20
@@ -212,7 +216,7 @@ func (s *Splitter) keep(rest []byte) {
 		s.limit(stop)
 	}
 	if !s.comment && !s.oversized {
-		s.line = append(s.line, rest...)
+		s.line = grow.Append(s.line, rest)
 	}
 }
 
@@ -244,7 +248,7 @@ func (s *Splitter) endLine(line []byte, from, stop int64) bool {
 		return false
 	}
 	if begun {
-		s.line = append(s.line, line...)
+		s.line = grow.Append(s.line, line)
 		line = s.line
 	}
 	s.field(line, begun)
@@ -282,7 +286,7 @@ func (s *Splitter) field(line []byte, kept bool) {
 	case s.hasData:
 		s.takeData()
 		s.dataBuf = append(s.dataBuf, '\n')
-		s.dataBuf = append(s.dataBuf, value...)
+		s.dataBuf = grow.Append(s.dataBuf, value)
 		s.data = s.dataBuf[s.dataFrom:]
 	case kept: // the buffers change places, which saves copying a long line
 		s.dataFrom = len(line) - len(value)

@@ -75,6 +75,7 @@ type exchange struct {
 	unfolded       bool          // and that could not be done
 	growing        capture.Loan  // of what grows with the answer
 	unweighed      int           // bytes of the answer that came since it was last counted
+	braced         int64         // of the bursts that may be at once; 0: it has no turn
 	gate           *gate
 	source         string // of the answer: upstream, local, or none yet
 	localReason    string

@@ -46,6 +46,8 @@ type Handler struct {
 	windows      windows
 	memory       memory
 	slots        *semaphore.Weighted // nil: no bound
+	bursts       *semaphore.Weighted // of burstBudget bytes, see brace
+	burstBudget  int64
 	buffers      *bufferPool
 	small        *bufferPool // of pumps: a translated stream holds two as long as it lasts
 	copyOptions  capture.CopyOptions
@@ -444,6 +446,7 @@ func newHandler(cfg Config, log *zap.Logger, m *metrics.Metrics, store *capture.
 		foldOptions: capture.CopyOptions{
 			Max: math.MaxInt64, Budget: capture.NewBudget(memoryFor(foldBudget)),
 		},
+		bursts: semaphore.NewWeighted(memoryFor(burstBudget)), burstBudget: memoryFor(burstBudget),
 		wholeRequest: memoryFor(int64(cfg.MaxRequestBytes)),
 		wholeAnswer:  int(memoryFor(maxAnswer)),
 	}
@@ -483,9 +486,10 @@ func newHandler(cfg Config, log *zap.Logger, m *metrics.Metrics, store *capture.
 
 // What may be held in memory at once where the process has enough; see memoryFor.
 const (
-	copyBudget = 64 << 20  // copies of all exchanges; beyond it they move to spool files
-	foldBudget = 128 << 20 // what grows with answers beside their copies, see weigh
-	lineBudget = 256 << 20 // encoded records that wait for the disk; beyond it they are streamed from the copies
+	copyBudget  = 64 << 20  // copies of all exchanges; beyond it they move to spool files
+	foldBudget  = 128 << 20 // what grows with answers beside their copies, see weigh
+	burstBudget = 128 << 20 // what ends of translated answers take for a moment, see brace
+	lineBudget  = 256 << 20 // encoded records that wait for the disk; beyond it they are streamed from the copies
 )
 
 // memoryFor is a budget that leaves room for everything else: an eighth of the process's memory limit, if it has one, and at most as much as

@@ -228,6 +228,7 @@ func (x *exchange) release() {
 	}
 	x.request, x.response, x.folded, x.sent = nil, nil, nil, nil
 	x.growing.Release()
+	x.relax()
 }
 
 // giveBack ends the loan of the request to its translation.

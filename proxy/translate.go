@@ -150,6 +150,7 @@ func (tr *translated) Read(p []byte) (int, error) {
 		if tr.end != nil {
 			return 0, tr.end
 		}
+		tr.x.relax()
 		if _, err := tr.step(); err != nil {
 			tr.end = err
 		}
@@ -199,6 +200,7 @@ func (tr *translated) keepAlive() (*http.Response, error) {
 func (tr *translated) begin() {
 	if tr.stream == nil {
 		tr.stream = tr.t.NewStream(int64(tr.x.h.cfg.CaptureMaxBytes))
+		tr.stream.BeforeRepeat(tr.x.brace)
 	}
 }
 
@@ -228,6 +230,7 @@ func (tr *translated) take(c chunk) (*http.Response, error) {
 			return tr.broken(situationInvalid, http.StatusBadGateway, codeUpstreamInvalid, "the upstream's answer is too long to be translated")
 		}
 		tr.whole = grow.Append(tr.whole, c.data)
+		tr.x.weigh(c.data)
 		switch {
 		case c.err == nil:
 			return nil, nil
@@ -296,6 +299,7 @@ func (tr *translated) advance(out []byte, err error) (*http.Response, error) {
 
 // answer translates an answer that came whole.
 func (tr *translated) answer() (*http.Response, error) {
+	tr.x.brace(len(tr.whole))
 	switch status := tr.head.StatusCode; {
 	case status >= 400:
 		if tr.given {

@@ -1,7 +1,9 @@
 package proxy
 
 import (
+	"context"
 	"io"
+	"time"
 
 	"rolltap/capture"
 	"rolltap/rewrite"
@@ -34,9 +36,12 @@ func (x *exchange) weigh(p []byte) {
 		folds += 2 * x.observer.FoldSize()
 	}
 	said := 0
-	if tr := x.translated; tr != nil && tr.stream != nil {
-		must += tr.stream.Size()
-		said = 2 * tr.stream.FoldSize()
+	if tr := x.translated; tr != nil {
+		must += cap(tr.whole)
+		if tr.stream != nil {
+			must += tr.stream.Size()
+			said = 2 * tr.stream.FoldSize()
+		}
 	}
 	if x.growing.Hold(int64(must + folds + said)) {
 		return
@@ -98,4 +103,34 @@ func (x *exchange) foldAgain() (*capture.Copy, dialect.Summary) {
 	}
 	x.unfolded = !o.Folded() || x.response.Truncated()
 	return x.fold(o)
+}
+
+// The end of a translated answer takes memory in a burst: what was said is made once more for the client, held until it is recorded, and told apart
+// again for the record. Long ones take turns.
+const (
+	burst     = 10 // times what was said, at most
+	freeBurst = 256 << 10
+	burstWait = 10 * time.Second // a client that reads slowly keeps nobody for longer
+)
+
+// brace waits for its turn to make much of n bytes, until relax.
+func (x *exchange) brace(n int) {
+	need := min(int64(n)*burst, x.h.burstBudget)
+	if need <= max(freeBurst, x.braced) {
+		return
+	}
+	x.relax()
+	ctx, cancel := context.WithTimeout(x.ctx, burstWait)
+	defer cancel()
+	if x.h.bursts.Acquire(ctx, need) == nil {
+		x.braced = need
+	}
+}
+
+// relax ends the turn.
+func (x *exchange) relax() {
+	if x.braced > 0 {
+		x.h.bursts.Release(x.braced)
+		x.braced = 0
+	}
 }

@@ -1,10 +1,15 @@
 package proxy
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"rolltap/capture"
 )
@@ -124,5 +129,87 @@ func TestLongStreams_tooLongToFold(t *testing.T) {
 	rec.expect(t, "response", nil, "rolltap.outcome", "ok", "rolltap.truncated.0", "response", "rolltap.finish_reason", "stop", "rolltap.usage.completion_tokens", 2)
 	if raw, _ := rec["response_raw"].(string); !strings.Contains(raw, "[DONE]") {
 		t.Errorf("the text is %d bytes long", len(raw))
+	}
+}
+
+// Long ends take turns, and a slow one keeps nobody for long.
+func TestLongEnds_takeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const budget = 10 << 20
+		h := &Handler{bursts: semaphore.NewWeighted(budget), burstBudget: budget}
+		of := func() *exchange { return &exchange{h: h, ctx: t.Context()} }
+		began := time.Now()
+		short := of()
+		if short.brace(freeBurst / burst); short.braced != 0 {
+			t.Error("a short end needs no turn")
+		}
+		first, second, third := of(), of(), of()
+		first.brace(2 * budget) // as much as there is
+		relaxed := make(chan struct{})
+		go func() {
+			defer close(relaxed)
+			time.Sleep(time.Second)
+			first.relax()
+		}()
+		if second.brace(budget / burst / 2); second.braced != budget/2 || time.Since(began) != time.Second {
+			t.Errorf("the second has %d bytes after %s", second.braced, time.Since(began))
+		}
+		<-relaxed
+		if second.brace(budget / burst / 4); second.braced != budget/2 {
+			t.Error("less than what it has is no other turn")
+		}
+		if third.brace(budget); third.braced != 0 || time.Since(began) != time.Second+burstWait {
+			t.Errorf("the third has %d bytes after %s", third.braced, time.Since(began))
+		}
+		third.relax()
+		second.relax()
+		if !h.bursts.TryAcquire(budget) {
+			t.Error("something was not given back")
+		}
+		h.bursts.Release(budget)
+		ctx, cancel := context.WithCancel(t.Context())
+		first.brace(budget)
+		go cancel()
+		gone := &exchange{h: h, ctx: ctx}
+		if gone.brace(budget); gone.braced != 0 || time.Since(began) != time.Second+burstWait {
+			t.Error("who has left waits for nothing")
+		}
+	})
+}
+
+// Whatever becomes of a translated answer, its turn is over with it.
+func TestLongEnds_giveTheTurnBack(t *testing.T) {
+	for _, s := range []sample{messagesSample(), responsesSample()} {
+		for _, whole := range []bool{true, false} {
+			t.Run(fmt.Sprint(s.dialect, whole), func(t *testing.T) {
+				up := chatSample()
+				long := strings.ReplaceAll(longStream(up, whole), `"Hello"`, `"`+strings.Repeat("Hello", 20)+`"`)
+				u := newUpstream(t, func(k *call) {
+					if !strings.Contains(k.Body(), `"stream":true`) {
+						k.reply(200, "application/json", strings.Replace(up.unary, "Hello there", strings.Repeat("x", 100_000), 1))
+						return
+					}
+					k.open(200, "text/event-stream")
+					k.chunk(long)
+					if whole {
+						k.end()
+					}
+				})
+				r := start(t, u.url(), chatOnly)
+				h := r.srv.handler
+				r.exchange("/ng-rollout/r"+s.path, s.askStream)
+				r.exchange("/ng-rollout/r"+s.path, s.ask)
+				eventually(t, "every turn is over", func() bool {
+					if !h.bursts.TryAcquire(h.burstBudget) {
+						return false
+					}
+					h.bursts.Release(h.burstBudget)
+					return true
+				})
+				if n := len(r.records("r")); n != 2 {
+					t.Errorf("%d records", n)
+				}
+			})
+		}
 	}
 }

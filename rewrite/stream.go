@@ -30,8 +30,9 @@ type Stream struct {
 	maxFold int64
 	read    *dialect.Summary // of an answer that came whole; nil: it did not
 
-	keeps bool // what was said is kept to the end
-	said  int  // bytes of that
+	keeps  bool           // what was said is kept to the end
+	said   int            // bytes of that
+	before func(said int) // see BeforeRepeat
 
 	opened  bool // the client was given something
 	content bool
@@ -55,6 +56,10 @@ func (t *Translation) NewStream(maxFold int64) *Stream {
 	s.fold = newFolding(t.upstream, maxFold > 0)
 	return s
 }
+
+// BeforeRepeat sets what is called before the client is told once more what it was told, and how much that is at most: the frames that do so are made at
+// once.
+func (s *Stream) BeforeRepeat(f func(said int)) { s.before = f }
 
 // Push takes the next bytes of the upstream's stream and returns the client's frames that they make, valid until the next call. Behind the
 // end nothing is looked at. When a failure comes before anything was given to the client there are no frames: Failed has it.
@@ -265,6 +270,9 @@ func (s *Stream) emit(e *canon.Event) error {
 		return s.whole.Event(e)
 	}
 	s.opened = true
+	if s.keeps && s.before != nil && (e.Kind == canon.Close || e.Kind == canon.Ended) {
+		s.before(s.said)
+	}
 	s.out = s.enc.Append(s.out, e)
 	return nil
 }
@@ -280,6 +288,9 @@ func (s *Stream) fail(p *canon.Problem) {
 	}
 	s.ended, s.problem = true, p
 	if s.opened && s.enc != nil && (s.content || !s.t.Overflows(p)) {
+		if s.keeps && s.before != nil {
+			s.before(s.said)
+		}
 		s.out = s.enc.Append(s.out, &canon.Event{Kind: canon.Fail, Problem: p})
 	}
 }

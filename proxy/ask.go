@@ -51,6 +51,11 @@ func (x *exchange) ask(ctx context.Context, method, path string, body []byte) (h
 		return nil, nil, err
 	}
 	defer res.Body.Close()
+	defer func() {
+		if errors.Is(err, errUndecodable) {
+			err = &localError{situationInvalid, http.StatusBadGateway, codeUpstreamInvalid, err.Error()}
+		}
+	}()
 	plain, err := plainBody(res)
 	if err != nil {
 		return nil, nil, err
@@ -163,7 +168,7 @@ func (x *exchange) listModels() {
 
 // relay gives the client what the upstream said in other words; it leaves no record.
 func (x *exchange) relay(head *http.Response, status int, body []byte) {
-	x.settled, x.source = true, "upstream"
+	x.settled, x.source = true, sourceUpstream
 	x.situation = situationWhole
 	x.ending = x.situation.end(answerFacts{status: status})
 	h := x.out.Header()

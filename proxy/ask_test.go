@@ -1,7 +1,9 @@
 package proxy
 
 import (
+	"compress/gzip"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -181,7 +183,81 @@ func TestModelIsRenamedInPlace(t *testing.T) {
 					t.Errorf("the upstream got %s", got)
 				}
 				rec := r.record("r")
-				rec.expect(t, "rolltap.outcome", "ok", "rolltap.upstream.request.model", "served", "rolltap.upstream.response", nil, "request.model", "m")
+				rec.expect(t, "rolltap.outcome", "ok", "rolltap.upstream.request.model", "served", "rolltap.upstream.response", nil, "request.model", "m",
+					"rolltap.upstream.model", "served")
+			})
+		}
+	}
+}
+
+// The record names the model as the upstream did, which may be neither of the two that were asked for.
+func TestModelOfTheUpstreamIsRecorded(t *testing.T) {
+	for _, s := range samples() {
+		for _, stream := range []bool{false, true} {
+			for _, said := range []string{"its own", ""} {
+				t.Run(fmt.Sprintf("%s/stream %v/%q", s.dialect, stream, said), func(t *testing.T) {
+					t.Parallel()
+					served := func(text string) string { return strings.ReplaceAll(text, `"model":"m"`, `"model":"`+said+`"`) }
+					ask, want := s.ask, said
+					if stream {
+						ask = s.askStream
+					}
+					if said == "" {
+						want = "served" // as it was asked
+					}
+					u := newUpstream(t, func(k *call) {
+						if !stream {
+							k.reply(200, "application/json", served(s.unary))
+							return
+						}
+						k.open(200, "text/event-stream")
+						k.chunk(served(s.stream()))
+						k.end()
+					})
+					r := start(t, u.url(), func(cfg *Config) { cfg.Model = "served" })
+					r.exchange("/ng-rollout/r"+s.path, ask)
+					r.record("r").expect(t, "rolltap.upstream.model", want)
+				})
+			}
+		}
+	}
+}
+
+// A count of tokens asks for the model that a call would ask for, whether it passes or is translated.
+func TestCountAsksForTheRenamedModel(t *testing.T) {
+	long := strings.Repeat("long ", 300_000)
+	for name, body := range map[string]string{
+		"short": `{"model":"m", "messages":[{"role":"user","content":"hi"}]}`, "long": `{"model":"m", "messages":[{"role":"user","content":"` + long + `"}]}`,
+		"another": `{"model":"other", "messages":[]}`, "none": `{"messages":[]}`, "no object": `[`,
+	} {
+		for _, coding := range []string{"", "gzip"} {
+			t.Run(name+coding, func(t *testing.T) {
+				t.Parallel()
+				got := ""
+				u := newUpstream(t, func(k *call) {
+					if got = k.Body(); k.Header.Get("Content-Encoding") == "gzip" {
+						d, err := gzip.NewReader(strings.NewReader(got))
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						plain, _ := io.ReadAll(d)
+						got = string(plain)
+					}
+					k.reply(200, "application/json", `{"input_tokens":1}`)
+				})
+				r := start(t, u.url(), func(cfg *Config) { cfg.ModelMap = map[string]string{"m": "served", "other": "other"} })
+				ask, header := body, []string{}
+				if coding != "" {
+					ask, header = string(encoded(t, coding, []string{body})[0]), []string{"Content-Encoding", coding}
+				}
+				res, answer := r.post("/ng-rollout/r/v1/messages/count_tokens", ask, header...)
+				if res.StatusCode != 200 || answer != `{"input_tokens":1}` {
+					t.Errorf("answered %d %s", res.StatusCode, answer)
+				}
+				if want := strings.Replace(body, `"model":"m"`, `"model":"served"`, 1); got != want {
+					t.Errorf("the upstream got %.100s…", got)
+				}
 			})
 		}
 	}

@@ -242,7 +242,7 @@ func (x *exchange) outBody(out *http.Request) {
 		out.TransferEncoding, out.Trailer = nil, nil
 		x.setBody(out, x.sent)
 		return
-	case x.model():
+	case x.model(), x.held:
 	case out.Body != nil && out.Body != http.NoBody:
 		out.Trailer = x.in.Trailer // filled by the server when the body has been read to its end
 		return

@@ -98,12 +98,12 @@ type exchange struct {
 	lent         *capture.Copy        // what has lent the request to its translation; nil: nothing has
 	alone        bool                 // the request has come back from a file, and no other may meanwhile
 	spliceLosses canon.Losses
-	spliced      bool      // sent is the client's request with some members replaced
-	editors      []editor  // of the upstream's answer where its dialect is the client's; none: it passes as it is
-	taught       *taught   // what is kept of its tokens; nil: none are asked for
-	lateStatus   int       // the error status of an upstream whose client was kept alive with a good one; 0: none
-	servedModel  string    // what the upstream was asked for instead of the client's model, where that is known to differ
-	trouble      situation // what went wrong with the translated answer, once the client's end of it is known
+	spliced      bool             // sent is the client's request with some members replaced
+	editors      []editor         // of the upstream's answer where its dialect is the client's; none: it passes as it is
+	taught       *taught          // what is kept of its tokens; nil: none are asked for
+	lateStatus   int              // the error status of an upstream whose client was kept alive with a good one; 0: none
+	renamer      *rewrite.Renamer // the editor that puts the client's name of the model in place of the upstream's; nil: they are the same
+	trouble      situation        // what went wrong with the translated answer, once the client's end of it is known
 
 	situation situation
 	summary   dialect.Summary
@@ -190,6 +190,10 @@ func (x *exchange) run() {
 		if !x.spliceRequest() {
 			return
 		}
+	case x.plan == rewrite.Opaque && x.route.Endpoint == rewrite.CountTokens && x.in.Method == http.MethodPost && x.h.renames():
+		if !x.renameCount() {
+			return
+		}
 	case x.plan == rewrite.PassThrough:
 		if err := x.takeBody(); err != nil {
 			x.badUpload(err)
@@ -200,7 +204,7 @@ func (x *exchange) run() {
 	switch {
 	case x.sent != nil:
 		in.Body, in.ContentLength = http.NoBody, x.sent.Len() // outBody has the one that is read
-	case x.model():
+	case x.model(), x.held:
 		in.Body = x.inBody()
 		if x.held {
 			in.ContentLength = x.request.Total()
@@ -265,7 +269,9 @@ func (x *exchange) modifyResponse(res *http.Response) error {
 	if x.translated == nil {
 		x.upstreamStatus = res.StatusCode
 	}
-	x.source = "upstream"
+	if x.translated == nil || x.translated.head != nil {
+		x.cameFrom(sourceUpstream, "")
+	}
 	h := x.out.Header()
 	for _, name := range [...]string{"Date", "Content-Type"} {
 		if _, ok := res.Header[name]; !ok {
@@ -317,6 +323,19 @@ func (x *exchange) modifyResponse(res *http.Response) error {
 		return x.commitEmpty(res)
 	}
 	return nil
+}
+
+// Who made the answer, in the words of the record.
+const (
+	sourceUpstream = "upstream"
+	sourceLocal    = "local"
+)
+
+// cameFrom says who made the answer, if that is not known yet, and why it was made here.
+func (x *exchange) cameFrom(source, reason string) {
+	if x.source == "" {
+		x.source, x.localReason = source, reason
+	}
 }
 
 // commitEmpty settles an answer without a body before its head goes out: the head is its end, and is flushed whether or

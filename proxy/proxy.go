@@ -194,7 +194,7 @@ func (x *exchange) answerLocal(s situation, status int, code, message string) {
 		x.answer(status, code, message)
 		return
 	}
-	x.source, x.localReason, x.detail = "local", code, message
+	x.source, x.localReason, x.detail = sourceLocal, code, message
 	x.out.status = status // the record tells what will be sent
 	body := x.problem(status, code, message)
 	x.localBytes = int64(len(body))
@@ -208,7 +208,7 @@ func (x *exchange) answerLocal(s situation, status int, code, message string) {
 }
 
 func (x *exchange) answer(status int, code, message string) {
-	x.source, x.localReason = "local", code
+	x.source, x.localReason = sourceLocal, code
 	x.write(status, code, x.problem(status, code, message))
 }
 

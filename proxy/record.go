@@ -130,14 +130,16 @@ func (x *exchange) record() *capture.Record {
 	}
 	if x.attempted {
 		model := x.summary.Model
+		if x.renamer != nil {
+			if name, replaced := x.renamer.Served(); replaced { // what was observed has the client's name
+				model = name
+			}
+		}
 		if model == "" && x.sent != nil {
 			x.h.whole(x.sent, x.sent.Len(), func(body []byte) { model, _ = jsonx.Text(jsonx.Get(body, "model")) })
 		}
 		if model == "" {
 			model = asked
-		}
-		if x.servedModel != "" { // what was observed has the client's name
-			model = x.servedModel
 		}
 		r.Upstream = &capture.Upstream{Dialect: string(x.upstreamDialect()), Path: x.upstreamPath(), Status: x.upstreamStatus, Model: model}
 		x.recordTranslation(r)

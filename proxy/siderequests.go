@@ -18,9 +18,9 @@ type sideRequests map[string]struct{}
 func newSideRequests(more []string) sideRequests {
 	s := sideRequests{}
 	for _, r := range []string{
-		"GET /v1/models", "HEAD /v1/models", "POST /v1/messages/count_tokens", // discovery and counting
+		"GET /v1/models", "POST /v1/messages/count_tokens", "POST /v1/responses/input_tokens", // discovery and counting
 		"POST /tokenize", "POST /detokenize", "GET /tokenizer_info",
-		"GET /", "HEAD /", "GET /health", "HEAD /health", "GET /ping", "POST /ping", "GET /version", "GET /load", "GET /metrics", "GET /server_info",
+		"GET /", "GET /health", "GET /healthz", "GET /livez", "GET /readyz", "GET /ping", "POST /ping", "GET /version", "GET /load", "GET /metrics", "GET /server_info",
 		"GET /weight_info", "GET /is_sleeping", "GET /is_paused", "GET /get_world_size",
 	} {
 		s[r] = struct{}{}
@@ -45,8 +45,11 @@ func parseSideRequest(text string) (method, path string, err error) {
 	return strings.ToUpper(method), path, nil
 }
 
-// has tells whether it is one. GET /v1/models/<name> is, too.
+// has tells whether it is one. GET /v1/models/<name> is, too, and whatever has no body in its answer or asks for what is allowed.
 func (s sideRequests) has(method string, r rewrite.Route) bool {
+	if method == http.MethodHead || method == http.MethodOptions {
+		return true
+	}
 	path := r.Path
 	if plain, err := url.PathUnescape(path); err == nil {
 		path = plain

@@ -16,6 +16,7 @@ import (
 type facts struct {
 	status    int    // to the client; 0: no head was sent
 	code      string // x-rolltap-error
+	told      string // the same, of a failure that the client was told inside a stream that nobody but us had opened
 	outcome   string
 	category  string // "" null
 	upStatus  int    // 0 null
@@ -69,14 +70,14 @@ func (r *rig) expectFacts(rollout string, s sample, f facts) record {
 	}
 	source := any("upstream")
 	switch {
-	case f.code != "":
+	case f.code != "", f.told != "":
 		source = "local"
 	case f.unfounded:
 		source = nil
 	}
 	rec := r.record(rollout)
 	rec.expect(r.t, "dialect", s.dialect, "status_code", orNull(f.status), "error_category", word(f.category), "rolltap.outcome", f.outcome,
-		"upstream_attempted", !f.unasked, "response_source", source, "upstream_status_code", orNull(f.upStatus), "local_response_reason", word(f.code),
+		"upstream_attempted", !f.unasked, "response_source", source, "upstream_status_code", orNull(f.upStatus), "local_response_reason", word(f.code+f.told),
 		"rolltap.finish_reason", word(f.finish), "rolltap.path", s.path, "rolltap.method", "POST")
 	if got := r.metric(`rolltap_capture_records_total{result="ok"}`); got != 1 {
 		r.t.Errorf("%v records were counted, want 1", got)

@@ -14,7 +14,28 @@ import (
 
 // reshapes reports whether requests of the upstream's own dialect may be changed: then they are held whole to be looked into.
 func (h *Handler) reshapes() bool {
-	return h.cfg.Model != "" || len(h.cfg.ModelMap) > 0 || h.cfg.Rewrite.Reshapes()
+	return h.renames() || h.cfg.Rewrite.Reshapes()
+}
+
+// renames reports whether the upstream may be asked for another model than the client asks for.
+func (h *Handler) renames() bool { return h.cfg.Model != "" || len(h.cfg.ModelMap) > 0 }
+
+// renameCount lets a count of tokens that passes ask for the model that a call would. It reports whether the exchange goes on.
+func (x *exchange) renameCount() bool {
+	body, ok := x.wholeBody()
+	if !ok {
+		return false
+	}
+	defer x.giveBack()
+	if !x.isObject(body) {
+		return true // the upstream has its own words for that
+	}
+	asked, _ := jsonx.Text(jsonx.Get(body, "model"))
+	if model := x.h.cfg.upstreamModel(asked); model != "" && model != asked {
+		x.send(rewrite.SetMember(body, "model", jsonx.AppendString(nil, model)))
+		x.spliced = true
+	}
+	return true
 }
 
 // spliceRequest replaces the members of a request that settings replace where no dialect is translated, and asks for tokens; every other
@@ -44,8 +65,8 @@ func (x *exchange) spliceRequest() bool {
 		x.send(sent)
 		x.spliced = true
 		if model != "" && model != asked && name != nil {
-			x.servedModel = model
-			x.editors = append(x.editors, rewrite.NewRenamer(name))
+			x.renamer = rewrite.NewRenamer(name)
+			x.editors = append(x.editors, x.renamer)
 		}
 	}
 	x.giveBack() // nobody keeps anything of the body

@@ -358,6 +358,9 @@ func TestTokens_aside(t *testing.T) {
 		{"GET", "/v1/models/m", 200, false},
 		{"POST", "/v1/messages/count_tokens", 200, false},
 		{"POST", "/tokenize", 200, false},
+		{"POST", "/v1/responses/input_tokens", 200, false},
+		{"GET", "/healthz", 200, false}, {"GET", "/livez", 200, false}, {"GET", "/readyz", 200, false},
+		{"HEAD", "/anything", 200, false}, {"OPTIONS", "/v1/chat/completions/old", 200, false},
 		{"GET", "/title", 200, false}, // of the settings
 		{"POST", "/v1/completions", 200, true},
 		{"POST", "/v1/completions", 500, true}, // it may have been read

@@ -212,6 +212,9 @@ func (tr *translated) take(c chunk) (*http.Response, error) {
 	if c.res != nil {
 		tr.head = c.res
 		tr.x.upstreamStatus = c.res.StatusCode
+		if tr.given {
+			tr.x.cameFrom(sourceUpstream, "")
+		}
 		tr.sse = c.res.StatusCode < 300 && isEventStream(c.res.Header)
 		if tr.sse {
 			tr.begin()
@@ -221,6 +224,8 @@ func (tr *translated) take(c chunk) (*http.Response, error) {
 	switch {
 	case tr.head == nil: // it never came
 		return tr.lost(situationUnavailable, c.err)
+	case errors.Is(c.err, errUndecodable):
+		return tr.broken(situationInvalid, http.StatusBadGateway, codeUpstreamInvalid, c.err.Error())
 	case !tr.sse:
 		if tr.head.StatusCode >= 400 && len(tr.whole)+len(c.data) > maxErrorBody {
 			tr.whole = append(tr.whole, c.data[:maxErrorBody-len(tr.whole)]...) // whatever comes behind it are no more words
@@ -339,16 +344,18 @@ func (tr *translated) failed(err error) (*http.Response, error) {
 
 // problem ends the answer with an error of the upstream of which the client was told nothing yet, or the empty turn that stands for it.
 func (tr *translated) problem(p *canon.Problem) (*http.Response, error) {
+	if tr.t.Overflows(p) {
+		tr.x.trouble = situationOverflow
+		tr.x.source, tr.x.localReason = sourceLocal, canon.CodeOverflow
+	}
 	switch {
 	case tr.t.Overflows(p) && !tr.t.Streamed():
-		tr.x.trouble = situationOverflow
 		body, err := tr.t.EmptyTurn()
 		if err != nil {
 			return tr.failed(err)
 		}
 		return tr.body(http.StatusOK, body), nil
 	case tr.t.Overflows(p):
-		tr.x.trouble = situationOverflow
 		tr.begin()
 		tr.pending, tr.end = append(tr.pending, tr.stream.EmptyTurn()...), io.EOF
 		if tr.given {
@@ -376,6 +383,9 @@ func (tr *translated) broken(s situation, status int, code, message string) (*ht
 		return nil, &localError{s, status, code, message}
 	}
 	tr.x.trouble = s
+	if tr.head == nil {
+		tr.x.cameFrom(sourceLocal, code)
+	}
 	tr.pending = append(tr.pending, tr.stream.Fail(&canon.Problem{Status: status, Code: code, Message: message})...)
 	tr.end = errFailed
 	if tr.given {

@@ -116,7 +116,7 @@ func TestTranslatedFailureBehindAKeepAlive(t *testing.T) {
 			k.reply(429, "application/json", `{"error":{"message":"slow down","type":"x","code":429}}`)
 		},
 			facts{status: 200, outcome: "upstream_error", category: "rate_limit", upStatus: 429, cut: true}},
-		{"no head", func(k *call) { k.Body() }, facts{status: 200, outcome: "upstream_error", category: "connection", cut: true}},
+		{"no head", func(k *call) { k.Body() }, facts{status: 200, outcome: "upstream_error", category: "connection", cut: true, told: "upstream_unavailable"}},
 		{"an error frame", func(k *call) {
 			k.open(200, "text/event-stream")
 			k.chunk(data(`{"error":{"message":"slow down","type":"x","code":429}}`))
@@ -154,7 +154,7 @@ func TestTranslatedFailureBehindAKeepAlive(t *testing.T) {
 				}
 				want := c.want
 				want.upDialect = "chat"
-				r.expectFacts("r", s, want)
+				r.expectFacts("r", s, want).expect(t, "response", nil) // no answer had begun
 			})
 		}
 	}

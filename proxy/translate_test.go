@@ -301,7 +301,8 @@ func TestTranslatedOverflowAsLength(t *testing.T) {
 				if got.status != 200 || got.cut || !strings.Contains(got.body, stop) {
 					t.Errorf("status %d: %s", got.status, got.body)
 				}
-				r.record("r").expect(t, "rolltap.outcome", "upstream_error", "error_category", "context_length_exceeded", "upstream_status_code", 400)
+				r.record("r").expect(t, "rolltap.outcome", "upstream_error", "error_category", "context_length_exceeded", "upstream_status_code", 400,
+					"response_source", "local", "local_response_reason", "context_length_exceeded")
 			})
 		}
 	}
@@ -331,7 +332,8 @@ func TestTranslatedOverflowAsLengthBehindAKeepAlive(t *testing.T) {
 				if got.status != 200 || got.cut || !strings.Contains(got.body, stop) || s.failureSeen(got.body) {
 					t.Errorf("status %d, cut %v: %s", got.status, got.cut, got.body)
 				}
-				r.record("r").expect(t, "rolltap.outcome", "upstream_error", "error_category", "context_length_exceeded")
+				r.record("r").expect(t, "rolltap.outcome", "upstream_error", "error_category", "context_length_exceeded",
+					"response_source", "local", "local_response_reason", "context_length_exceeded")
 			})
 		}
 	}
@@ -351,5 +353,33 @@ func TestTranslatedModel(t *testing.T) {
 			t.Errorf("the client sees %s", got.body)
 		}
 		r.record(asked).expect(t, "rolltap.upstream.request.model", want, "rolltap.upstream.model", "served")
+	}
+}
+
+// A whole answer that is not what its content coding says is an invalid one; it did not break off.
+func TestTranslatedAnswerThatCannotBeDecoded(t *testing.T) {
+	up := chatSample()
+	for name, script := range map[string]func(k *call, body string){
+		"a coding that nobody knows": func(k *call, body string) { k.reply(200, "application/json", body, "Content-Encoding", "br") },
+		"a coding that is not true":  func(k *call, body string) { k.reply(200, "application/json", body, "Content-Encoding", "gzip") },
+		"a stream of one that is not": func(k *call, body string) {
+			k.open(200, "text/event-stream", "Content-Encoding", "zstd")
+			k.chunk(body)
+			k.end()
+		},
+	} {
+		for _, dialect := range []string{"messages", "responses"} {
+			t.Run(dialect+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				s := sampleOf(dialect)
+				u := newUpstream(t, func(k *call) { script(k, up.unary) })
+				r := start(t, u.url(), chatOnly)
+				got := r.exchange("/ng-rollout/r"+s.path, s.askStream)
+				if got.status != 502 || got.header.Get("X-Rolltap-Error") != "upstream_invalid" {
+					t.Errorf("answered %d %s", got.status, got.body)
+				}
+				r.record("r").expect(t, "rolltap.outcome", "upstream_error", "error_category", "upstream_error", "upstream_status_code", 200, "response_source", "local")
+			})
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"rolltap/capture"
 	"rolltap/rewrite"
+	"rolltap/rewrite/canon"
 	"rolltap/rewrite/dialect"
 )
 
@@ -61,7 +62,11 @@ func (x *exchange) weigh(p []byte) {
 
 // foldAnswer is what the stream that the client was sent adds up to, and what that is in a few words; nil: nothing that a record could have.
 func (x *exchange) foldAnswer() (*capture.Copy, dialect.Summary) {
-	if x.foldLate {
+	switch {
+	case x.translated != nil && !x.translated.stream.Begun(): // its opening and its failure were made here
+		x.observer.GiveUp()
+		return nil, dialect.Summary{Usage: canon.NoUsage()}
+	case x.foldLate:
 		return x.foldAgain()
 	}
 	return x.fold(x.observer)

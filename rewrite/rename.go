@@ -13,13 +13,20 @@ const maxRenamed = 16 << 20
 // Renamer puts the model's name that the client asked for into an answer of its own dialect. Every other byte stays where it is. It belongs
 // to one goroutine.
 type Renamer struct {
-	name []byte // quoted
-	line []byte // the line in progress
-	long bool   // it is too long to be looked into: its rest passes as it is
+	name   []byte // quoted
+	served []byte // the first one that was replaced, quoted; nil: none was
+	line   []byte // the line in progress
+	long   bool   // it is too long to be looked into: its rest passes as it is
 }
 
 // NewRenamer gives answers the model's name as the client wrote it, a JSON string, which is copied.
 func NewRenamer(name []byte) *Renamer { return &Renamer{name: bytes.Clone(name)} }
+
+// Served is the name that the upstream gave the model, as far as it was replaced.
+func (r *Renamer) Served() (name string, replaced bool) {
+	name, _ = jsonx.Text(r.served)
+	return name, r.served != nil
+}
 
 // AppendStream appends what may go on of an event stream now that p has come: its whole lines.
 func (r *Renamer) AppendStream(dst, p []byte) []byte {
@@ -93,6 +100,9 @@ func (r *Renamer) AppendWhole(dst, body []byte) []byte {
 func (r *Renamer) appendName(dst, body []byte, at int, value []byte) ([]byte, int) {
 	if jsonx.KindOf(value) != jsonx.KindString {
 		return dst, at
+	}
+	if r.served == nil {
+		r.served = bytes.Clone(value)
 	}
 	from := cap(body) - cap(value) // both end where the array ends
 	dst = append(dst, body[at:from]...)

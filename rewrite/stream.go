@@ -34,6 +34,7 @@ type Stream struct {
 	said   int            // bytes of that
 	before func(said int) // see BeforeRepeat
 
+	begun   bool // the upstream has begun to answer
 	opened  bool // the client was given something
 	content bool
 	ended   bool // the terminal event, or the failure
@@ -105,6 +106,9 @@ func isWhole(data []byte) bool {
 
 // Ended tells whether the stream has had its end, good or bad: only then is a clean end of the upstream's body one.
 func (s *Stream) Ended() bool { return s.ended }
+
+// Begun tells whether the upstream has begun to answer.
+func (s *Stream) Begun() bool { return s.begun }
 
 // Opened tells whether the client was given something.
 func (s *Stream) Opened() bool { return s.opened }
@@ -251,6 +255,8 @@ func (s *Stream) event(e *canon.Event) error {
 // emit gives an event to the client.
 func (s *Stream) emit(e *canon.Event) error {
 	switch e.Kind {
+	case canon.Start:
+		s.begun = true
 	case canon.Fail:
 		s.fail(e.Problem)
 		return nil

@@ -100,6 +100,7 @@ type exchange struct {
 	spliceLosses canon.Losses
 	spliced      bool             // sent is the client's request with some members replaced
 	editors      []editor         // of the upstream's answer where its dialect is the client's; none: it passes as it is
+	edited       *edited          // its body; nil: it is not edited
 	taught       *taught          // what is kept of its tokens; nil: none are asked for
 	lateStatus   int              // the error status of an upstream whose client was kept alive with a good one; 0: none
 	renamer      *rewrite.Renamer // the editor that puts the client's name of the model in place of the upstream's; nil: they are the same

@@ -91,14 +91,12 @@ type editor interface {
 
 // edited is the body of an answer behind its editors.
 type edited struct {
+	x       *exchange
 	src     io.ReadCloser
 	editors []editor
 	stream  bool
-	most    int    // bytes that are held of an answer that is no stream
-	tooLong func() // the answer passes unedited: it is longer than that
-	whole   []byte // of an answer that is no stream
-	buffers *bufferPool
-	buf     []byte    // for reading; of buffers, until Close
+	whole   []byte    // of an answer that is no stream
+	buf     []byte    // for reading; nil behind Close
 	between [2][]byte // what one editor hands to the next
 	out     []byte    // edited and not read yet
 	err     error
@@ -106,10 +104,8 @@ type edited struct {
 
 // edit lets the client see what it asked for, and no more.
 func (x *exchange) edit(res *http.Response) {
-	e := &edited{src: res.Body, editors: x.editors, stream: isEventStream(res.Header), tooLong: func() {}, most: x.h.wholeAnswer, buffers: x.h.buffers, buf: x.h.buffers.Get()}
-	if x.taught != nil {
-		e.tooLong = x.taught.collector.Overflow
-	}
+	e := &edited{x: x, src: res.Body, editors: x.editors, stream: isEventStream(res.Header), buf: x.h.buffers.Get()}
+	x.edited = e
 	res.Body = e
 	res.ContentLength = -1
 	res.Header.Del("Content-Length")
@@ -125,12 +121,16 @@ func (e *edited) Read(p []byte) (int, error) {
 		switch {
 		case e.stream:
 			e.out = e.some(e.buf[:n], err != nil)
-		case len(e.whole)+n > e.most: // no edit is worth more memory
+		case len(e.whole)+n > e.x.h.wholeAnswer: // no edit is worth more memory
 			e.out, e.stream = append(e.whole, e.buf[:n]...), true
 			e.whole, e.editors = nil, nil
-			e.tooLong()
+			if t := e.x.taught; t != nil {
+				t.collector.Overflow()
+			}
 		default:
-			if e.whole = grow.Append(e.whole, e.buf[:n]); errors.Is(err, io.EOF) {
+			e.whole = grow.Append(e.whole, e.buf[:n])
+			e.x.weigh(e.buf[:n])
+			if errors.Is(err, io.EOF) {
 				e.out = e.all()
 			} else if err != nil {
 				e.out = e.whole
@@ -157,6 +157,7 @@ func (e *edited) some(p []byte, last bool) []byte {
 }
 
 func (e *edited) all() []byte {
+	e.x.brace(len(e.whole))
 	whole := e.whole
 	for _, ed := range e.editors {
 		whole = ed.AppendWhole(nil, whole)
@@ -167,7 +168,7 @@ func (e *edited) all() []byte {
 // Close is called by who reads, behind the last read.
 func (e *edited) Close() error {
 	if e.buf != nil {
-		e.buffers.Put(e.buf)
+		e.x.h.buffers.Put(e.buf)
 		e.buf = nil
 	}
 	return e.src.Close()

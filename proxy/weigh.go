@@ -37,6 +37,9 @@ func (x *exchange) weigh(p []byte) {
 		folds += 2 * x.observer.FoldSize()
 	}
 	said := 0
+	if x.edited != nil {
+		must += cap(x.edited.whole)
+	}
 	if tr := x.translated; tr != nil {
 		must += cap(tr.whole)
 		if tr.stream != nil {

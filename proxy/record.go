@@ -223,12 +223,12 @@ func (x *exchange) responseBytes() int64 {
 
 // release gives the copies back where no record takes them.
 func (x *exchange) release() {
-	for _, c := range []*capture.Copy{x.request, x.response, x.folded, x.sent} {
+	for _, c := range []*capture.Copy{x.request, x.response, x.folded, x.sent, x.said} {
 		if c != nil {
 			c.Release()
 		}
 	}
-	x.request, x.response, x.folded, x.sent = nil, nil, nil, nil
+	x.request, x.response, x.folded, x.sent, x.said = nil, nil, nil, nil, nil
 	x.growing.Release()
 	x.relax()
 }

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"rolltap/capture"
-	"rolltap/internal/grow"
-	"rolltap/internal/jsonx"
 	"rolltap/rewrite"
 	"rolltap/rewrite/canon"
 	"rolltap/rewrite/dialect"
@@ -55,10 +53,9 @@ type translated struct {
 	timer  *time.Timer // the next keep-alive; nil: none is due
 	every  time.Duration
 
-	head  *http.Response // of the upstream, its body the pump's; nil: not here yet
-	sse   bool           // that is an event stream
-	whole []byte         // of an answer that is none
-	told  []byte         // a piece of a stream without its token ids
+	head *http.Response // of the upstream, its body the pump's; nil: not here yet
+	sse  bool           // that is an event stream
+	told []byte         // a piece of a stream without its token ids
 
 	drained bool // the upstream's body has ended, so that there is no tail
 
@@ -227,15 +224,18 @@ func (tr *translated) take(c chunk) (*http.Response, error) {
 	case errors.Is(c.err, errUndecodable):
 		return tr.broken(situationInvalid, http.StatusBadGateway, codeUpstreamInvalid, c.err.Error())
 	case !tr.sse:
-		if tr.head.StatusCode >= 400 && len(tr.whole)+len(c.data) > maxErrorBody {
-			tr.whole = append(tr.whole, c.data[:maxErrorBody-len(tr.whole)]...) // whatever comes behind it are no more words
+		had := 0
+		if tr.x.said != nil {
+			had = int(tr.x.said.Total())
+		}
+		if tr.head.StatusCode >= 400 && had+len(c.data) > maxErrorBody {
+			tr.x.hear(c.data[:maxErrorBody-had]) // whatever comes behind it are no more words
 			return tr.answer()
 		}
-		if len(tr.whole)+len(c.data) > tr.x.h.wholeAnswer {
+		if had+len(c.data) > tr.x.h.wholeAnswer {
 			return tr.broken(situationInvalid, http.StatusBadGateway, codeUpstreamInvalid, "the upstream's answer is too long to be translated")
 		}
-		tr.whole = grow.Append(tr.whole, c.data)
-		tr.x.weigh(c.data)
+		tr.x.hear(c.data)
 		switch {
 		case c.err == nil:
 			return nil, nil
@@ -300,37 +300,6 @@ func (tr *translated) advance(out []byte, err error) (*http.Response, error) {
 		return nil, nil
 	}
 	return tr.response(http.StatusOK, true, -1), nil
-}
-
-// answer translates an answer that came whole.
-func (tr *translated) answer() (*http.Response, error) {
-	tr.x.brace(len(tr.whole))
-	switch status := tr.head.StatusCode; {
-	case status >= 400:
-		if tr.given {
-			tr.x.lateStatus = status
-		}
-		return tr.problem(tr.t.Problem(status, tr.whole))
-	case status >= 300 || status < 200:
-		return tr.broken(situationInvalid, http.StatusBadGateway, codeUpstreamInvalid,
-			fmt.Sprintf("the upstream answered %d, which cannot be translated", status))
-	}
-	if t := tr.x.taught; t != nil {
-		tr.whole = t.hider.AppendWhole(nil, tr.whole)
-	}
-	if !tr.t.Streamed() {
-		body, err := tr.t.Answer(tr.whole)
-		if err != nil {
-			return tr.failed(err)
-		}
-		return tr.body(http.StatusOK, body), nil
-	}
-	tr.begin()
-	out, err := tr.stream.Whole(tr.whole)
-	if err != nil {
-		return tr.failed(err)
-	}
-	return tr.advance(out, io.EOF)
 }
 
 // failed ends the answer with what its translation says went wrong: an error of the upstream in disguise, or no answer at all.
@@ -449,8 +418,10 @@ func (tr *translated) summary() dialect.Summary {
 	switch {
 	case tr.sse && tr.stream != nil:
 		return tr.stream.Summary()
-	case len(tr.whole) > 0 && jsonx.Valid(tr.whole):
-		return rewrite.DialectOf(tr.x.upstreamDialect()).ReadResponse(tr.whole)
+	case tr.x.said != nil && tr.x.said.IsObject():
+		var s dialect.Summary
+		tr.x.h.whole(tr.x.said, tr.x.said.Len(), func(said []byte) { s = rewrite.DialectOf(tr.x.upstreamDialect()).ReadResponse(said) })
+		return s
 	}
 	return dialect.Summary{Usage: canon.NoUsage()}
 }
@@ -459,7 +430,8 @@ func (tr *translated) summary() dialect.Summary {
 // for it, which is when it is not whole.
 func (tr *translated) upstreamBody() (body *capture.Copy, whole bool) {
 	if tr.stream == nil || !tr.sse {
-		return capture.Adopt(tr.x.h.foldOptions, bytes.TrimSpace(tr.whole)), true
+		body, tr.x.said = tr.x.said, nil
+		return body, true
 	}
 	said := tr.stream.AppendUpstream(nil)
 	whole = !tr.stream.GaveUp()

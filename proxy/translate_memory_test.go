@@ -284,3 +284,47 @@ func TestLongRequests_waitForNoUpstream(t *testing.T) {
 		})
 	}
 }
+
+// An answer that is translated whole is whole wherever it was kept.
+func TestWholeAnswers_areTranslatedFromCopies(t *testing.T) {
+	text := strings.Repeat("abcdefghij", 200_000)
+	for name, row := range map[string]struct {
+		change    func(t *testing.T, h *Handler)
+		status    int
+		truncated string // of the record
+	}{
+		"in a file":              {func(*testing.T, *Handler) {}, 200, "[]"},
+		"in memory":              {func(_ *testing.T, h *Handler) { h.copyOptions.Memory = 4 << 20 }, 200, "[]"},
+		"longer than the record": {func(_ *testing.T, h *Handler) { h.copyOptions.Max = 1000; h.cfg.CaptureMaxBytes = 1000 }, 200, "[response upstream.response]"},
+		"nowhere":                {func(t *testing.T, h *Handler) { h.copyOptions.Dir = filepath.Join(t.TempDir(), "missing") }, 200, "[response]"},
+	} {
+		for _, s := range []sample{messagesSample(), responsesSample()} {
+			for _, stream := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/%s/stream %v", name, s.dialect, stream), func(t *testing.T) {
+					t.Parallel()
+					up := chatSample()
+					u := newUpstream(t, func(k *call) {
+						k.reply(200, "application/json", strings.Replace(up.unary, "Hello there", text, 1))
+					})
+					r := start(t, u.url(), chatOnly)
+					row.change(t, r.srv.handler)
+					ask := s.ask
+					if stream {
+						ask = s.askStream
+					}
+					got := r.exchange("/ng-rollout/r"+s.path, ask)
+					if got.status != row.status || strings.Contains(got.body, text) != (row.status == 200) {
+						t.Errorf("answered %d with %d bytes", got.status, len(got.body))
+					}
+					rec := r.record("r")
+					if cut := fmt.Sprint(rec.at("rolltap.truncated")); cut != row.truncated {
+						t.Errorf("truncated: %s", cut)
+					}
+					if !strings.Contains(row.truncated, "upstream") {
+						rec.expect(t, "rolltap.upstream.response.choices.0.message.content", text, "rolltap.finish_reason", "stop", "rolltap.usage.completion_tokens", 2)
+					}
+				})
+			}
+		}
+	}
+}

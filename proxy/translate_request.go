@@ -197,12 +197,17 @@ func (x *exchange) send(made []byte) {
 			return
 		}
 	}
-	x.sent = capture.NewCopy(x.h.copyOptions)
-	if x.sent.Write(made); !x.sent.Truncated() {
-		return
+	x.sent = x.h.keepBody(made)
+}
+
+// keepBody is a copy of b, within the budget or in a file; where there is neither it is b, as long as it is no longer than a copy may be.
+func (h *Handler) keepBody(b []byte) *capture.Copy {
+	c := capture.NewCopy(h.copyOptions)
+	if c.Write(b); !c.Truncated() {
+		return c
 	}
-	x.sent.Release()
-	x.sent = capture.Adopt(x.h.copyOptions, made)
+	c.Release()
+	return capture.Adopt(h.copyOptions, b)
 }
 
 // decodeBody removes a content coding. What becomes long is measured first, and then decoded alone, as what comes back from a file is read: memory

@@ -40,12 +40,9 @@ func (x *exchange) weigh(p []byte) {
 	if x.edited != nil {
 		must += cap(x.edited.whole)
 	}
-	if tr := x.translated; tr != nil {
-		must += cap(tr.whole)
-		if tr.stream != nil {
-			must += tr.stream.Size()
-			said = 2 * tr.stream.FoldSize()
-		}
+	if tr := x.translated; tr != nil && tr.stream != nil {
+		must += tr.stream.Size()
+		said = 2 * tr.stream.FoldSize()
 	}
 	if x.growing.Hold(int64(must + folds + said)) {
 		return

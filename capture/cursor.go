@@ -52,7 +52,7 @@ func ResumeLines(dir, id string, c Cursor) (*Lines, error) {
 	if !ValidID(id) {
 		return nil, fmt.Errorf("%w: %q", ErrInvalidID, id)
 	}
-	f, err := os.Open(dataPath(dir, id))
+	f, err := openFile(dataPath(dir, id), os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		if c != (Cursor{}) {
 			return nil, ErrCursor

@@ -28,7 +28,7 @@
 // Files are 0640, folders 0750, or what Options.Mode makes of that, whatever the umask. Ids are what ValidID accepts. Nothing
 // is written before there is something to keep. Spool files of large bodies lie in the temporary folder and have no name.
 //
-// A symbolic link, pipe or device in the place of any of these files, or of the folder of journals, is never opened, read or
+// A symbolic link, folder, pipe, socket or device in the place of any of these files, or of the folder of journals, is never opened, read or
 // written (open.go): a record that meets one is lost, its rollout marked, and a mark that meets one is tried again until
 // Close says that it could not be made. Only the folder of the store itself may be a link.
 //

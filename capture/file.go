@@ -76,7 +76,7 @@ func (fsys osFiles) lock(path string, create bool) (lock, error) {
 		case err == nil:
 			return l, nil
 		case !create || !errors.Is(err, fs.ErrNotExist):
-			return nil, asLink(err)
+			return nil, asIrregular(err)
 		}
 		f, err := createFile(path, os.O_RDWR, fsys.mode)
 		if err == nil {

@@ -1,6 +1,8 @@
 package capture
 
 import (
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,7 +27,8 @@ func markerPath(dir, id string) string  { return filepath.Join(dir, id+markerSuf
 func damagedPath(dir, id string) string { return filepath.Join(dir, id+damagedSuffix) }
 func sealPath(dir, id string) string    { return filepath.Join(dir, id+sealSuffix) }
 
-// Rollouts returns the sorted ids that have a data file or a marker in dir. Files that are not of a store are ignored.
+// Rollouts returns the sorted ids that have a data file or a marker in dir. Files that are not of a store are ignored. What has the name of a
+// data file and cannot be read as one has an id, too: it is for whoever opens it to say so, and to go on with the others.
 func Rollouts(dir string) ([]string, error) {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -48,6 +51,19 @@ func Rollouts(dir string) ([]string, error) {
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids), nil
+}
+
+// Stat tells what the data file of a rollout is, without a look into it. An error wraps fs.ErrNotExist where there is none, and
+// ErrNoRegularFile where something else has its name: no reader opens that.
+func Stat(dir, id string) (fs.FileInfo, error) {
+	if !ValidID(id) {
+		return nil, fmt.Errorf("%w: %q", ErrInvalidID, id)
+	}
+	st, err := os.Lstat(dataPath(dir, id))
+	if err := regular(st, err); err != nil {
+		return nil, err
+	}
+	return st, nil
 }
 
 // Marked reports whether the rollout has an incomplete marker: at least one of its records was late or lost.

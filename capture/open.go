@@ -11,7 +11,7 @@ import (
 	"rolltap/internal/storefs"
 )
 
-// ErrNoRegularFile is returned for a symbolic link, a pipe or a device under the name of a store's file. Nothing is written
+// ErrNoRegularFile is returned for a symbolic link, a folder, a pipe, a socket or a device under the name of a store's file. Nothing is written
 // through it: who may make one may not be who may write where it leads.
 var ErrNoRegularFile = errors.New("no regular file")
 
@@ -23,7 +23,7 @@ func ValidMode(mode fs.FileMode) bool { return mode&^0o664 == 0 && mode&0o600 ==
 func openFile(path string, flag int) (*os.File, error) {
 	f, err := os.OpenFile(path, flag|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, asLink(err)
+		return nil, asIrregular(err)
 	}
 	if err := regular(f.Stat()); err != nil {
 		f.Close()
@@ -65,10 +65,14 @@ func regular(st fs.FileInfo, err error) error {
 	return err
 }
 
-// asLink names what the system calls too many levels of links.
-func asLink(err error) error {
-	if errors.Is(err, unix.ELOOP) {
+// asIrregular says of an error of an open that it is about what no regular file is, which the system names in its own words: too many levels
+// of links for a link, no such device for a socket.
+func asIrregular(err error) error {
+	switch {
+	case errors.Is(err, unix.ELOOP):
 		return fmt.Errorf("%w, a symbolic link: %w", ErrNoRegularFile, err)
+	case storefs.Irregular(err):
+		return fmt.Errorf("%w: %w", ErrNoRegularFile, err)
 	}
 	return err
 }

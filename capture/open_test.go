@@ -42,7 +42,9 @@ func TestDataFileThatIsNone(t *testing.T) {
 	}{
 		{"a link to a file", func(path, outside string) error { return os.Symlink(outside, path) }},
 		{"a link to nothing", func(path, outside string) error { return os.Symlink(outside+".none", path) }},
+		{"a folder", func(path, _ string) error { return os.Mkdir(path, 0o700) }},
 		{"a pipe", func(path, _ string) error { return syscall.Mkfifo(path, 0o600) }},
+		{"a socket", func(path, _ string) error { return syscall.Mknod(path, syscall.S_IFSOCK|0o600, 0) }},
 	} {
 		for _, durability := range []Durability{DurabilityFile, DurabilityJournal, DurabilityAsync} {
 			t.Run(row.name+"/"+string(durability), func(t *testing.T) {
@@ -69,6 +71,12 @@ func TestDataFileThatIsNone(t *testing.T) {
 				}
 				if _, err := OpenLines(s.o.Dir, "r"); !errors.Is(err, ErrNoRegularFile) {
 					t.Errorf("a reader said %v", err)
+				}
+				if _, err := ResumeLines(s.o.Dir, "r", Cursor{}); !errors.Is(err, ErrNoRegularFile) {
+					t.Errorf("a reader that stays said %v", err)
+				}
+				if _, err := Stat(s.o.Dir, "r"); !errors.Is(err, ErrNoRegularFile) {
+					t.Errorf("a look at it said %v", err)
 				}
 				if err := Clear(t.Context(), s.o.Dir, "r"); !errors.Is(err, ErrNoRegularFile) {
 					t.Errorf("clear said %v", err)

@@ -47,7 +47,7 @@ func Attach(dir, rollout string, payloads bool) (*Attachment, error) {
 		a.last = c.Index
 		return nil
 	})
-	a.Exists, a.Marked, a.Damaged, a.Failed = f.Exists, f.Marked, f.Damaged, err != nil
+	a.Exists, a.Marked, a.Damaged, a.Failed = f.Exists, f.Marked, f.Damaged, f.Err != nil
 	return a, err
 }
 

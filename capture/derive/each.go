@@ -25,16 +25,32 @@ type Found struct {
 	Lines   int  // that are not blank
 	Damaged int  // of them: no JSON object, or no record
 	Cut     int  // of them: read as outlines
+
+	Err error // why the data file could not be read, or not to its end: an *Unreadable; nil when it was
 }
+
+// Unreadable says that the data file of a rollout cannot be read, or not to its end: something else has its name, it may not be opened, or the
+// disk fails. It is about that rollout alone: whoever reads many goes on with the others.
+type Unreadable struct {
+	Rollout string
+	Err     error
+}
+
+func (u *Unreadable) Error() string { return "read " + u.Rollout + ": " + u.Err.Error() }
+func (u *Unreadable) Unwrap() error { return u.Err }
 
 // Each visits the calls of a rollout in the order of its file, with their lines, and a nil Call for each line that is damaged. Both
 // are valid until the visit is over. A rollout that does not exist has no calls. An error of the visit ends it and is returned as
-// it is; any other is the file system's, and Found counts what was read before it.
+// it is; any other is an *Unreadable, and Found counts what was read before it.
 func (s Source) Each(visit func(*Call, capture.Line) error) (Found, error) {
 	f := Found{Exists: capture.Exists(s.Dir, s.Rollout), Marked: capture.Marked(s.Dir, s.Rollout)}
+	broken := func(err error) (Found, error) {
+		f.Err = &Unreadable{s.Rollout, err}
+		return f, f.Err
+	}
 	lines, err := capture.OpenLines(s.Dir, s.Rollout)
 	if err != nil {
-		return f, err
+		return broken(err)
 	}
 	defer lines.Close()
 	r := Reader{NoSide: s.NoSide}
@@ -54,7 +70,7 @@ func (s Source) Each(visit func(*Call, capture.Line) error) (Found, error) {
 			return f, nil
 		}
 		if err != nil {
-			return f, err
+			return broken(err)
 		}
 		f.Lines++
 		var c *Call
@@ -62,7 +78,7 @@ func (s Source) Each(visit func(*Call, capture.Line) error) (Found, error) {
 			raw := l.Raw
 			if s.Record && l.Lossy { // no answer of a model is like that; it is better to take the room for it than to lose a part of it
 				if raw, err = wholeLine(lines, l); err != nil {
-					return f, err
+					return broken(err)
 				}
 			}
 			if read, err := r.Read(raw, l.Index); err == nil {
@@ -80,7 +96,7 @@ func (s Source) Each(visit func(*Call, capture.Line) error) (Found, error) {
 		}
 		err = visit(c, l)
 		if r.rests != nil && r.rests.Err() != nil {
-			return f, r.rests.Err()
+			return broken(r.rests.Err())
 		}
 		if err != nil {
 			return f, err

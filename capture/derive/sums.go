@@ -9,7 +9,7 @@ import (
 	"rolltap/internal/jsonx"
 )
 
-// RolloutSums is what one rollout adds up to. The sums are valid until the next rollout begins.
+// RolloutSums is what one rollout adds up to, as far as it could be read (Found.Err). The sums are valid until the next rollout begins.
 type RolloutSums struct {
 	ID string
 	Found
@@ -31,9 +31,11 @@ type SumsOptions struct {
 	Rollouts []string                // in this order; nil is the whole store
 	Calls    bool                    // WriteSums writes every derived call record, too
 	Progress func(bytes int64) error // told of each line; an error ends the reading. May be nil
+
+	Unreadable func(error) // told of each rollout that cannot be read, with an *Unreadable. May be nil
 }
 
-// EachSums reads rollouts, each line once and in small memory.
+// EachSums reads rollouts, each line once and in small memory. One that cannot be read is told as such and keeps nobody from the others.
 func EachSums(dir string, o SumsOptions, to Sums) error {
 	if o.Rollouts == nil {
 		var err error
@@ -57,8 +59,11 @@ func EachSums(dir string, o SumsOptions, to Sums) error {
 			}
 			return nil
 		})
-		if err != nil {
+		if err != nil && f.Err == nil {
 			return fmt.Errorf("read %s: %w", id, err)
+		}
+		if f.Err != nil && o.Unreadable != nil {
+			o.Unreadable(f.Err)
 		}
 		total.Merge(one)
 		if err := to.Rollout(RolloutSums{id, f, one, bytes}); err != nil {
@@ -122,7 +127,11 @@ func (o *sumsObject) Rollout(r RolloutSums) error {
 	}
 	o.buf = r.AppendMetrics(append(o.buf, `,"metrics":`...))
 	o.buf = r.AppendOwn(append(o.buf, `,"rolltap":`...))
-	o.buf = fmt.Appendf(o.buf, `,"damaged_lines":%d,"incomplete":%t,"bytes":%d}`, r.Damaged, r.Marked, r.Bytes)
+	o.buf = fmt.Appendf(o.buf, `,"damaged_lines":%d,"incomplete":%t,"bytes":%d`, r.Damaged, r.Marked, r.Bytes)
+	if r.Err != nil {
+		o.buf = jsonx.AppendString(append(o.buf, `,"unreadable":`...), r.Err.Error())
+	}
+	o.buf = append(o.buf, '}')
 	o.write()
 	return o.err
 }

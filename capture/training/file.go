@@ -78,7 +78,7 @@ func openRead(path string) (*os.File, error) { return openRegular(path, unix.O_R
 // openRegular opens what is a regular file under this very name.
 func openRegular(path string, flag int) (*os.File, error) {
 	f, err := os.OpenFile(path, flag|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0) // the last is for what is no file
-	if errors.Is(err, unix.ELOOP) {
+	if storefs.Irregular(err) {
 		return nil, fmt.Errorf("%s: %w", path, ErrNoFile)
 	}
 	if err != nil {

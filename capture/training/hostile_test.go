@@ -79,6 +79,7 @@ func TestForeignFiles(t *testing.T) {
 		"a symbolic link to nowhere": func(path, target string) error { return os.Symlink(target+"-none", path) },
 		"a folder":                   func(path, _ string) error { return os.Mkdir(path, 0o750) },
 		"a pipe":                     func(path, _ string) error { return unix.Mkfifo(path, 0o640) },
+		"a socket":                   func(path, _ string) error { return unix.Mknod(path, unix.S_IFSOCK|0o640, 0) },
 	} {
 		for what, place := range map[string]func(dir, id string) string{
 			"entries": dataPath, "intents": intentsPath, "state": statePath, "lock": lockPath, "marker": markerPath,

@@ -83,7 +83,7 @@ func tryLock(path string, mode fs.FileMode) (*flock.Flock, error) {
 		}
 	}
 	if err != nil {
-		if errors.Is(err, unix.ELOOP) {
+		if storefs.Irregular(err) {
 			err = ErrNoFile
 		}
 		return nil, err

@@ -26,6 +26,7 @@ const (
 	LeftChanged     = "history_changed"   // a turn of this line, whose answer the later history does not hold as it was
 	LeftDamaged     = "damaged_line"      // a line that is no record
 	LeftLong        = "line_too_long"     // a turn with GapLong
+	LeftUnreadable  = "unreadable"        // a rollout whose file could not be read, or not to its end; no line is written
 	LeftNoTurn      = "no_turn"           // the rollout has nothing to train on; no line is written
 	LeftUnanswered  = "history_answer"    // an answer in the history that is not one of the turns: kept as context, with weight 0
 	LeftCut         = "answer_cut"        // an answer that broke off and was gone on from: kept as context, with weight 0
@@ -228,6 +229,9 @@ func (r *Rollout) leftOut(chosen []int, tell func(Left)) {
 			l.Reason = LeftBranch
 		}
 		tell(l)
+	}
+	if r.Found.Err != nil {
+		tell(Left{-1, LeftUnreadable, ""})
 	}
 	for range r.Found.Damaged {
 		tell(Left{-1, LeftDamaged, ""})

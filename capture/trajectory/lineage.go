@@ -11,8 +11,8 @@ import (
 	"rolltap/internal/jsonx"
 )
 
-// Read goes through a rollout. An error is the file system's, or that of progress, which is told the bytes of each line and may
-// be nil. The Rollout keeps it.
+// Read goes through a rollout. One that cannot be read has no calls and the gap derive.GapReadFailed, and comes with an *derive.Unreadable. Any other
+// error is that of progress, which is told the bytes of each line and may be nil. The Rollout keeps it.
 func Read(dir, id string, progress func(bytes int64) error) (*Rollout, error) {
 	b := newBuilder(id)
 	found, err := derive.Source{Dir: dir, Rollout: id, Outline: capture.OutlineFrom, Refer: true}.Each(func(c *derive.Call, l capture.Line) error {
@@ -24,12 +24,16 @@ func Read(dir, id string, progress func(bytes int64) error) (*Rollout, error) {
 		}
 		return nil
 	})
-	if err != nil {
+	if err != nil && found.Err == nil {
 		return nil, err
+	}
+	if found.Err != nil {
+		b = newBuilder(id)
+		b.gap(-1, derive.GapReadFailed, "")
 	}
 	r := b.finish(found)
 	r.Progress = progress
-	return r, nil
+	return r, err
 }
 
 // builder places the calls of a rollout one after the other. A record is durable before its answer ends, so whoever goes on from an

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"rolltap/capture/derive"
 )
 
 // Export writes rollouts for other programs and for people.
@@ -77,6 +79,15 @@ func (e *Export) check() error {
 		errs = append(errs, errors.New("rollouts are named by the rows of --results, not by arguments"))
 	}
 	return errors.Join(errs...)
+}
+
+// unreadable collects rollouts that cannot be read, which the export says at its end, when all others are written. Any other error is returned.
+func unreadable(unread *[]error, err error) error {
+	if u := (*derive.Unreadable)(nil); errors.As(err, &u) {
+		*unread = append(*unread, err)
+		return nil
+	}
+	return err
 }
 
 // open is how every export to one file begins: the rollouts to export, and the file, which its caller drops or commits.

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,16 +13,16 @@ import (
 	"rolltap/internal/jsonx"
 )
 
-// place reads a rollout; p is told of that reading and of those that follow.
+// place reads a rollout; p is told of that reading and of those that follow. One that cannot be read comes with its error.
 func place(ctx context.Context, p *progress, dir, id string) (*trajectory.Rollout, error) {
 	r, err := trajectory.Read(dir, id, func(n int64) error {
 		p.add(n)
 		return ctx.Err()
 	})
-	if err != nil {
+	if err != nil && r == nil {
 		return nil, fmt.Errorf("read %s: %w", id, err)
 	}
-	return r, nil
+	return r, err
 }
 
 // trajectory writes a line for each rollout.
@@ -33,9 +34,10 @@ func (e *Export) trajectory(ctx context.Context, c *Console) error {
 	defer out.drop()
 	p := c.progress("exporting", 4*dataBytes(e.Store, ids)) // read once, and a second time for each of three lists
 	defer p.end()
+	var unread []error
 	for _, id := range ids {
 		r, err := place(ctx, p, e.Store, id)
-		if err != nil {
+		if err := unreadable(&unread, err); err != nil {
 			return err
 		}
 		if err := r.WriteJSON(oneLine{out}, e.Store, e.Payloads); err != nil {
@@ -45,7 +47,7 @@ func (e *Export) trajectory(ctx context.Context, c *Console) error {
 			return err
 		}
 	}
-	return out.commit()
+	return errors.Join(append(unread, out.commit())...)
 }
 
 // oneLine writes JSON without the line ends between its tokens. Those in texts are escaped.
@@ -77,9 +79,10 @@ func (e *Export) chat(ctx context.Context, c *Console) error {
 	p := c.progress("exporting", 2*dataBytes(e.Store, ids))
 	defer p.end()
 	left, wrote := map[string]int{}, int64(0)
+	var unread []error
 	for _, id := range ids {
 		r, err := place(ctx, p, e.Store, id)
-		if err != nil {
+		if err := unreadable(&unread, err); err != nil {
 			return err
 		}
 		told := func(l trajectory.Left) {
@@ -114,7 +117,7 @@ func (e *Export) chat(ctx context.Context, c *Console) error {
 		text += "; left out or not learned: " + strings.Join(parts, ", ")
 	}
 	c.note(text)
-	return nil
+	return errors.Join(unread...)
 }
 
 // leftLine is a line of the report.

@@ -22,10 +22,11 @@ func (e *Export) gym(ctx context.Context, c *Console) error {
 	defer out.drop()
 	p := c.progress("exporting", dataBytes(e.Store, ids))
 	defer p.end()
+	var unread []error
 	for _, id := range ids {
 		a, err := derive.Attach(e.Store, id, e.Payloads)
-		if err != nil {
-			return fmt.Errorf("read %s: %w", id, err)
+		if err := unreadable(&unread, err); err != nil {
+			return err
 		}
 		p.add(dataBytes(e.Store, []string{id}))
 		row := append(jsonx.AppendString([]byte(`{"_ng_rollout_id":`), id), '}')
@@ -39,7 +40,7 @@ func (e *Export) gym(ctx context.Context, c *Console) error {
 			return err
 		}
 	}
-	return out.commit()
+	return errors.Join(append(unread, out.commit())...)
 }
 
 // rowCounts is what an export of rows did.
@@ -50,6 +51,7 @@ type rowCounts struct {
 	noID, badID, damaged  int64
 	observed              int64   // rows with observations of the agent, which are not joined
 	lines                 []int64 // the first rows that were passed as they are
+	unread                []error // of rows whose rollout cannot be read
 }
 
 // gymRows copies a file of rows, each with the calls of its rollout.
@@ -81,7 +83,7 @@ func (e *Export) gymRows(ctx context.Context, c *Console) error {
 			}
 			p.end()
 			n.tell(c)
-			return nil
+			return errors.Join(n.unread...)
 		case errors.Is(err, errLongRow):
 			n.rows++
 			n.pass(&n.damaged)
@@ -90,7 +92,7 @@ func (e *Export) gymRows(ctx context.Context, c *Console) error {
 			return fmt.Errorf("results: %w", err)
 		}
 		p.add(int64(len(row)))
-		if err := e.gymRow(c, &n, out, row); err != nil {
+		if err := e.gymRow(&n, out, row); err != nil {
 			return err
 		}
 		if err := ctx.Err(); err != nil {
@@ -100,7 +102,7 @@ func (e *Export) gymRows(ctx context.Context, c *Console) error {
 }
 
 // gymRow writes a row with its attachment, or as it was.
-func (e *Export) gymRow(c *Console, n *rowCounts, out *newFile, row []byte) error {
+func (e *Export) gymRow(n *rowCounts, out *newFile, row []byte) error {
 	id, kind := rowRollout(row)
 	if kind != rowBlank {
 		n.rows++
@@ -119,7 +121,7 @@ func (e *Export) gymRow(c *Console, n *rowCounts, out *newFile, row []byte) erro
 	}
 	a, err := derive.Attach(e.Store, id, e.Payloads)
 	if err != nil {
-		c.note(inertLine(fmt.Sprintf("row %d: reading %s failed, which its attachment says: %v", n.rows, id, err)))
+		n.unread = append(n.unread, fmt.Errorf("row %d: %w", n.rows, err)) // its attachment says that, too
 	}
 	n.attached++
 	n.calls += a.Calls()

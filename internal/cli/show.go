@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -52,7 +53,7 @@ func (s *Show) Run(ctx context.Context, c *Console) error {
 	case s.Rollout == "":
 		return s.list(ctx, c)
 	}
-	if _, err := os.Stat(dataFile(s.Store, s.Rollout)); err != nil && !s.Follow && !capture.Marked(s.Store, s.Rollout) {
+	if !s.Follow && !capture.Exists(s.Store, s.Rollout) {
 		return fmt.Errorf("no rollout %s in %s", s.Rollout, s.Store)
 	}
 	w := bufio.NewWriterSize(c.Out, 64<<10)
@@ -104,7 +105,7 @@ func (s *Show) tail(ctx context.Context, out records) error {
 func (s *Show) file(ctx context.Context, out records) (cleared bool, err error) {
 	var was os.FileInfo
 	for {
-		if was, err = os.Stat(dataFile(s.Store, s.Rollout)); err == nil || !s.Follow {
+		if was, err = capture.Stat(s.Store, s.Rollout); !s.Follow || !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
 		if !s.wait(ctx) {
@@ -126,9 +127,11 @@ func (s *Show) file(ctx context.Context, out records) (cleared bool, err error) 
 			if !s.wait(ctx) {
 				return false, nil
 			}
-			is, err := os.Stat(dataFile(s.Store, s.Rollout))
-			if errors.Is(err, os.ErrNotExist) || err == nil && was != nil && !os.SameFile(was, is) {
+			switch is, err := capture.Stat(s.Store, s.Rollout); {
+			case errors.Is(err, fs.ErrNotExist), err == nil && was != nil && !os.SameFile(was, is):
 				return true, nil
+			case err != nil:
+				return false, err // something else has its name now
 			}
 			continue
 		case err != nil:
@@ -252,7 +255,7 @@ func (m *machines) end() error {
 	return err
 }
 
-// list prints all rollouts, and with --follow again whenever one has changed.
+// list prints all rollouts, and with --follow again whenever one has changed. The error is about those that cannot be read.
 func (s *Show) list(ctx context.Context, c *Console) error {
 	known := map[string]summary{}
 	for first := true; ; first = false {
@@ -266,12 +269,16 @@ func (s *Show) list(ctx context.Context, c *Console) error {
 			}
 		}
 		if !s.Follow || !s.wait(ctx) {
-			return nil
+			var errs []error
+			for _, r := range all {
+				errs = append(errs, r.err)
+			}
+			return errors.Join(errs...)
 		}
 	}
 }
 
-// look summarizes the store; a rollout whose file has the size that it had is not read again.
+// look summarizes the store; a rollout whose file has the size that it had is not read again, unless it could not be.
 func (s *Show) look(ctx context.Context, known map[string]summary) (all []summary, changed bool, err error) {
 	ids, err := capture.Rollouts(s.Store)
 	if err != nil {
@@ -283,14 +290,13 @@ func (s *Show) look(ctx context.Context, known map[string]summary) (all []summar
 		}
 		old, ok := known[id]
 		var size int64
-		if st, err := os.Stat(dataFile(s.Store, id)); err == nil {
+		if st, err := capture.Stat(s.Store, id); err == nil {
 			size = st.Size()
 		}
-		if !ok || old.bytes != size || old.incomplete != capture.Marked(s.Store, id) {
-			if old, err = summarize(s.Store, id); err != nil {
-				return nil, false, err
-			}
-			known[id], changed = old, true
+		if same := old.bytes == size && old.incomplete == capture.Marked(s.Store, id); !ok || !same || old.err != nil {
+			is := summarize(s.Store, id)
+			changed = changed || !ok || !same || is.err == nil || is.err.Error() != old.err.Error()
+			known[id], old = is, is
 		}
 		all = append(all, old)
 	}
@@ -316,6 +322,9 @@ func (s *Show) print(c *Console, all []summary, again bool) error {
 		}
 		if r.damaged > 0 {
 			remarks = append(remarks, plural(r.damaged, "damaged line"))
+		}
+		if r.err != nil {
+			remarks = append(remarks, "unreadable")
 		}
 		last := "-"
 		if !r.last.IsZero() {
@@ -345,6 +354,7 @@ func (s *Show) printJSON(w io.Writer, all []summary) error {
 		Incomplete bool    `json:"incomplete"`
 		Bytes      int64   `json:"bytes"`
 		Last       *string `json:"last_activity"`
+		Unreadable string  `json:"unreadable,omitempty"`
 	}
 	known := func(n int64) *int64 {
 		if n < 0 {
@@ -354,7 +364,10 @@ func (s *Show) printJSON(w io.Writer, all []summary) error {
 	}
 	rows := make([]row, len(all))
 	for i, r := range all {
-		rows[i] = row{r.id, r.calls, known(r.prompt), known(r.completion), r.errors, r.damaged, r.incomplete, r.bytes, nil}
+		rows[i] = row{r.id, r.calls, known(r.prompt), known(r.completion), r.errors, r.damaged, r.incomplete, r.bytes, nil, ""}
+		if r.err != nil {
+			rows[i].Unreadable = r.err.Error()
+		}
 		if !r.last.IsZero() {
 			last := r.last.UTC().Format(time.RFC3339Nano)
 			rows[i].Last = &last

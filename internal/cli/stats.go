@@ -3,8 +3,8 @@ package cli
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"rolltap/capture"
@@ -44,7 +44,8 @@ func (s *Stats) Run(ctx context.Context, c *Console) error {
 	named := len(s.Rollouts) > 0
 	p := c.progress("reading", dataBytes(s.Store, ids))
 	defer p.end()
-	o := derive.SumsOptions{Rollouts: ids, Calls: named, Progress: func(n int64) error {
+	var unread []error
+	o := derive.SumsOptions{Rollouts: ids, Calls: named, Unreadable: func(err error) { unread = append(unread, err) }, Progress: func(n int64) error {
 		p.add(n)
 		return ctx.Err()
 	}}
@@ -57,7 +58,7 @@ func (s *Stats) Run(ctx context.Context, c *Console) error {
 	if err != nil {
 		return err
 	}
-	return w.Flush()
+	return errors.Join(append(unread, w.Flush())...)
 }
 
 // chosen are the rollouts that were named, each of which must exist, or all.
@@ -80,7 +81,7 @@ func chosen(dir string, named []string) ([]string, error) {
 // dataBytes is how much there is to read.
 func dataBytes(dir string, ids []string) (n int64) {
 	for _, id := range ids {
-		if st, err := os.Stat(dataFile(dir, id)); err == nil {
+		if st, err := capture.Stat(dir, id); err == nil {
 			n += st.Size()
 		}
 	}
@@ -156,6 +157,9 @@ func (t *sumsTable) Rollout(r derive.RolloutSums) error {
 	}
 	if r.Marked {
 		remarks = append(remarks, "incomplete")
+	}
+	if r.Err != nil {
+		remarks = append(remarks, "unreadable")
 	}
 	t.rows = append(t.rows, t.row(r.ID, r.Aggregates, strings.Join(remarks, ", ")))
 	if !t.named {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"rolltap/capture"
+	"rolltap/capture/derive"
 )
 
 // checkStore refuses a folder that cannot be listed before anything is printed about it.
@@ -83,17 +84,19 @@ type summary struct {
 	incomplete         bool
 	bytes              int64
 	last               time.Time // of the last record, else of the file
+	err                error     // why its file cannot be read, or not to its end
 }
 
-func summarize(dir, id string) (summary, error) {
+func summarize(dir, id string) summary {
 	s := summary{id: id, prompt: -1, completion: -1, incomplete: capture.Marked(dir, id)}
 	lines, err := capture.OpenLines(dir, id)
 	if err != nil {
-		return s, err
+		s.err = &derive.Unreadable{Rollout: id, Err: err}
+		return s
 	}
 	defer lines.Close()
 	lines.Outline(capture.OutlineFrom)
-	if st, err := os.Stat(dataFile(dir, id)); err == nil {
+	if st, err := capture.Stat(dir, id); err == nil {
 		s.bytes, s.last = st.Size(), st.ModTime()
 	}
 	r := newCallReader()
@@ -105,9 +108,10 @@ func summarize(dir, id string) (summary, error) {
 			if !last.IsZero() {
 				s.last = last
 			}
-			return s, nil
+			return s
 		case err != nil:
-			return s, err
+			s.err = &derive.Unreadable{Rollout: id, Err: err}
+			return s
 		case l.Damage != nil:
 			s.damaged++
 		default:

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -45,8 +46,8 @@ func (v *Verify) Run(ctx context.Context, c *Console) error {
 	}
 	out.part("findings")
 	report, err := capture.Verify(v.Store, out.finding)
-	if err == nil {
-		err = v.tokens(ctx, &report, out)
+	if report.Found != nil { // the store could be listed: what cannot be read of it keeps nobody from the rest
+		err = errors.Join(err, v.tokens(ctx, &report, out))
 	}
 	clean := report.Clean(v.Strict) && err == nil && failed == nil
 	out.sum(report, clean)
@@ -64,7 +65,7 @@ func (v *Verify) Run(ctx context.Context, c *Console) error {
 	return nil
 }
 
-// tokens proves the token files of the store and adds what is wrong to the report.
+// tokens proves the token files of the store and adds what is wrong to the report. The error is about files that could not be read.
 func (v *Verify) tokens(ctx context.Context, report *capture.Report, out findings) error {
 	ids, err := training.Rollouts(v.Store)
 	if err != nil {
@@ -74,13 +75,15 @@ func (v *Verify) tokens(ctx context.Context, report *capture.Report, out finding
 		report.Found[f.Kind]++
 		out.finding(f)
 	}
+	var errs []error
 	for _, id := range ids {
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			return errors.Join(append(errs, context.Cause(ctx))...)
 		}
 		seen, err := training.Verify(v.Store, id)
 		if err != nil {
-			return err
+			errs = append(errs, err)
+			continue
 		}
 		for _, p := range seen.Problems {
 			kind := capture.FoundTokens
@@ -96,7 +99,7 @@ func (v *Verify) tokens(ctx context.Context, report *capture.Report, out finding
 			tell(capture.Finding{Kind: capture.FoundMasked, Rollout: id, File: id + ".tokens.state.json", Detail: "marked, and nobody said why"})
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // findings is a way to print what is found. Errors of the writer come from its Flush.

@@ -73,9 +73,13 @@ func fail(w http.ResponseWriter, status int, code, message string) {
 	w.Write(append(b, "}}\n"...))
 }
 
-// broken answers with what the store could not do.
+// broken answers with what the store could not do. What has the name of a file of it and is none does not become one by asking again.
 func (a *api) broken(w http.ResponseWriter, id string, err error) {
 	a.Log.Error("reading API", zap.String("rollout", id), zap.Error(err))
+	if errors.Is(err, capture.ErrNoRegularFile) || errors.Is(err, training.ErrNoFile) {
+		fail(w, http.StatusUnprocessableEntity, "damaged", err.Error())
+		return
+	}
 	fail(w, http.StatusInternalServerError, "store_unavailable", err.Error())
 }
 

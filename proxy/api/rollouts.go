@@ -3,11 +3,12 @@ package api
 import (
 	"bufio"
 	"errors"
+	"io/fs"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
+
+	"go.uber.org/zap"
 
 	"rolltap/capture"
 	"rolltap/capture/derive"
@@ -75,10 +76,11 @@ func (a *api) list(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// appendState appends the members that say what a rollout is without reading it.
+// appendState appends the members that say what a rollout is without reading it; unreadable only where something else has the name of its file.
 func (a *api) appendState(b []byte, id string) []byte {
 	var size int64
-	if st, err := os.Stat(filepath.Join(a.Dir, id+".capture.jsonl")); err == nil {
+	st, err := capture.Stat(a.Dir, id)
+	if err == nil {
 		size = st.Size()
 	}
 	sealed, _ := capture.Sealed(a.Dir, id) // what cannot be told is told by the call that needs it
@@ -86,7 +88,11 @@ func (a *api) appendState(b []byte, id string) []byte {
 	b = strconv.AppendInt(append(b, `,"bytes":`...), size, 10)
 	b = strconv.AppendBool(append(b, `,"incomplete":`...), capture.Marked(a.Dir, id))
 	b = strconv.AppendBool(append(b, `,"sealed":`...), sealed)
-	return strconv.AppendBool(append(b, `,"tokens":`...), training.Exists(a.Dir, id))
+	b = strconv.AppendBool(append(b, `,"tokens":`...), training.Exists(a.Dir, id))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		b = jsonx.AppendString(append(b, `,"unreadable":`...), err.Error())
+	}
+	return b
 }
 
 // rollout answers with the state of a rollout, the derived record of each call, and the sums.
@@ -104,8 +110,8 @@ func (a *api) read(w http.ResponseWriter, r *http.Request, id string, calls bool
 		a.broken(w, id, err)
 		return
 	}
-	w.Header().Set("Content-Type", "application/json")
-	out := bufio.NewWriterSize(w, 64<<10)
+	head := &late{w: w}
+	out := bufio.NewWriterSize(head, 64<<10)
 	b := a.appendState(append(out.AvailableBuffer(), '{'), id)
 	b = strconv.AppendBool(append(b, `,"in_flight":`...), busy)
 	if calls {
@@ -132,6 +138,10 @@ func (a *api) read(w http.ResponseWriter, r *http.Request, id string, calls bool
 		}
 		return r.Context().Err()
 	})
+	if err != nil && found.Err != nil && !head.begun {
+		a.broken(w, id, err)
+		return
+	}
 	if err != nil {
 		a.cut(r, id, err)
 	}
@@ -154,9 +164,17 @@ func appendSums(b []byte, sums *derive.Aggregates) []byte {
 
 // total answers with the sums of every rollout and of all of them, as rolltap stats --json.
 func (a *api) total(w http.ResponseWriter, r *http.Request) {
+	ids, err := capture.Rollouts(a.Dir)
+	if err != nil {
+		a.broken(w, "", err)
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
 	out := bufio.NewWriterSize(w, 64<<10)
-	err := derive.WriteSums(out, a.Dir, derive.SumsOptions{Progress: func(int64) error { return r.Context().Err() }})
+	err = derive.WriteSums(out, a.Dir, derive.SumsOptions{
+		Rollouts: ids, Progress: func(int64) error { return r.Context().Err() },
+		Unreadable: func(err error) { a.Log.Error("reading API", zap.Error(err)) },
+	})
 	if err = errors.Join(err, out.Flush()); err != nil {
 		a.cut(r, "", err)
 	}

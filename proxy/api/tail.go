@@ -34,6 +34,13 @@ func (a *api) tail(w http.ResponseWriter, r *http.Request, id string) {
 			return
 		}
 	}
+	switch lines, err := capture.ResumeLines(a.Dir, id, t.at); { // behind the head nothing can be said any more
+	case err == nil:
+		lines.Close()
+	case !errors.Is(err, capture.ErrCursor):
+		a.broken(w, id, err)
+		return
+	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusOK)

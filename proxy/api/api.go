@@ -61,8 +61,40 @@ func New(o Options) http.Handler {
 			route.serve(w, r, id)
 		})
 	}
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if without, pattern := mux.Handler(r); pattern == "" {
+			unrouted(w, r, without)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
 }
+
+// unrouted answers what no route is for. without is what the mux has for it: a path that is none, or a method, which it says in text.
+func unrouted(w http.ResponseWriter, r *http.Request, without http.Handler) {
+	said := &verdict{header: http.Header{}}
+	without.ServeHTTP(said, r)
+	switch said.status {
+	case http.StatusNotFound:
+		fail(w, said.status, "no_such_path", r.URL.Path+" is no path of the reading API")
+	case http.StatusMethodNotAllowed:
+		allowed := said.header.Get("Allow")
+		w.Header().Set("Allow", allowed)
+		fail(w, said.status, "method_not_allowed", r.Method+" is none of "+allowed)
+	default:
+		without.ServeHTTP(w, r) // to the path as it is spelled properly
+	}
+}
+
+// verdict is an answer of which only the head counts.
+type verdict struct {
+	header http.Header
+	status int
+}
+
+func (v *verdict) Header() http.Header         { return v.header }
+func (v *verdict) WriteHeader(status int)      { v.status = status }
+func (v *verdict) Write(p []byte) (int, error) { return len(p), nil }
 
 // fail answers with an error. Nothing may have been written before.
 func fail(w http.ResponseWriter, status int, code, message string) {

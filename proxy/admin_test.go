@@ -381,6 +381,11 @@ func TestClientIdentity_isRecorded(t *testing.T) {
 			[]any{"client_session_id", nil, "rolltap.client.session", "s", "rolltap.client.agent", "a", "rolltap.client.parent_agent", "p", "rolltap.client.user_agent", "claude-cli/2"}},
 		{"Codex", []string{"Session_id", "s", "Thread-Id", "t", "X-Codex-Parent-Thread-Id", "p"},
 			[]any{"rolltap.client.session", "s", "rolltap.client.agent", "t", "rolltap.client.parent_agent", "p"}},
+		{"bytes that are no UTF-8", []string{"X-Session-Id", "\xe9t\xe9", "Thread-Id", "\xff", "X-Codex-Parent-Thread-Id", "a\x80", "User-Agent", "caf\xe9/1"},
+			[]any{"client_session_id", "été", "rolltap.client.session", "été", "rolltap.client.agent", "ÿ", "rolltap.client.parent_agent", "a\u0080", "rolltap.client.user_agent", "café/1"}},
+		{"UTF-8, which is Latin-1, too", []string{"X-Session-Id", "é", "User-Agent", "ü"},
+			[]any{"client_session_id", "Ã©", "rolltap.client.session", "Ã©", "rolltap.client.user_agent", "Ã¼"}},
+		{"one text in two encodings", []string{"X-Session-Id", "é", "X-Session-Id", "\xe9"}, []any{"client_session_id", nil, "rolltap.client.session", nil}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			r := start(t, up.url(), func(c *Config) { c.ModelRef = "ref" })

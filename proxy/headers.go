@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"rolltap/capture"
 	"rolltap/rewrite/canon"
@@ -109,7 +110,7 @@ func isEventStream(h http.Header) bool {
 	return strings.EqualFold(strings.TrimSpace(media), "text/event-stream")
 }
 
-// oneValue returns the value of a header that was sent once, or several times with the same value; empty ones do not count. The
+// oneValue returns the text of a header that was sent once, or several times with the same value; empty ones do not count. The
 // name is spelled as net/http spells it.
 func oneValue(h http.Header, name string) string {
 	one := ""
@@ -122,7 +123,24 @@ func oneValue(h http.Header, name string) string {
 		}
 		one = v
 	}
-	return one
+	return latin1(one)
+}
+
+// latin1 is the text of a header's value, whose bytes are Latin-1 to the capture format, what clients may mean by UTF-8 included: any bytes
+// are text that way, and two values are the same text only when they are the same bytes.
+func latin1(value string) string {
+	i := 0
+	for i < len(value) && value[i] < utf8.RuneSelf {
+		i++
+	}
+	if i == len(value) {
+		return value
+	}
+	text := append(make([]byte, 0, 2*len(value)), value[:i]...)
+	for ; i < len(value); i++ {
+		text = utf8.AppendRune(text, rune(value[i]))
+	}
+	return string(text)
 }
 
 func firstOf(h http.Header, names ...string) string {
@@ -141,7 +159,7 @@ func clientOf(h http.Header) capture.Client {
 		Session:     firstOf(h, "X-Session-Id", "X-Claude-Code-Session-Id", "Session-Id", "Session_id"),
 		Agent:       firstOf(h, "X-Claude-Code-Agent-Id", "Thread-Id"),
 		ParentAgent: firstOf(h, "X-Claude-Code-Parent-Agent-Id", "X-Codex-Parent-Thread-Id"),
-		UserAgent:   h.Get("User-Agent"),
+		UserAgent:   latin1(h.Get("User-Agent")),
 	}
 }
 

@@ -144,3 +144,41 @@ func TestUpstreamText(t *testing.T) {
 		t.Errorf("%d bytes: %s", len(line), line[len(line)-200:])
 	}
 }
+
+// TestTruncatedIsTold: whatever cuts a body, each body that a record names is told once, and no other.
+func TestTruncatedIsTold(t *testing.T) {
+	cut := func() *Copy {
+		c := NewCopy(CopyOptions{Max: 2})
+		io.WriteString(c, `{}   and more`)
+		return c
+	}
+	long := func() *Copy { // as text it is more than there is room for
+		c := NewCopy(CopyOptions{Max: textMin})
+		io.WriteString(c, strings.Repeat("\x00", textMin/widest+1<<20))
+		return c
+	}
+	for name, c := range map[string]struct {
+		change func(*Record)
+		want   string
+	}{
+		"nothing":              {func(*Record) {}, ""},
+		"a copy":               {func(r *Record) { r.Request = cut() }, "request"},
+		"both copies":          {func(r *Record) { r.Request, r.Response = cut(), cut() }, "request response"},
+		"what its caller says": {func(r *Record) { r.Truncated = []string{"response", "response"} }, "response"},
+		"both of them":         {func(r *Record) { r.Request, r.Truncated = cut(), []string{"request"} }, "request"},
+		"the room of a line":   {func(r *Record) { r.Response, r.Upstream = long(), &Upstream{Request: long()} }, "response upstream.request"},
+		"the upstream's side":  {func(r *Record) { r.Upstream = &Upstream{Request: cut(), Response: cut()} }, "upstream.request upstream.response"},
+	} {
+		var told []string
+		s := newStore(t, Options{Observe: Observe{Truncated: func(body string) { told = append(told, body) }}})
+		r := record("r", callID(), `{}`)
+		c.change(r)
+		if err := s.Append(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		named := readBack(t, s.o.Dir, "r").records[0].Ours.Truncated
+		if got := strings.Join(told, " "); got != c.want || strings.Join(named, " ") != c.want {
+			t.Errorf("%s: told of %q, the record names %q, want %q", name, got, named, c.want)
+		}
+	}
+}

@@ -36,7 +36,7 @@ func encode(r *Record, lines *memoryPool, budget *Budget) (*line, error) {
 		budget.give(room)
 		return nil, e.err
 	}
-	l := &line{buf: e.b, hole: e.hole, cuts: e.cuts, record: r, size: int64(len(e.b)) + holeSpace, lines: budget, taken: room}
+	l := &line{buf: e.b, hole: e.hole, cuts: e.cuts, record: r, size: int64(len(e.b)) + holeSpace, lines: budget, taken: room, truncated: e.cutBodies}
 	for _, c := range e.cuts {
 		l.size += cmp.Or(c.text, c.body.Len())
 	}
@@ -99,6 +99,7 @@ type encoder struct {
 	fold              bool
 	room              int64    // bytes of the line that are not spoken for
 	lost              []string // members that are cut because there was no room
+	cutBodies         []string // what the record names as cut, whatever for
 }
 
 func (e *encoder) record() {
@@ -209,7 +210,8 @@ func (e *encoder) ours() {
 	e.raw(`,"response_bytes":`)
 	e.b = strconv.AppendInt(e.b, r.ResponseBytes, 10)
 	e.raw(`,"truncated":[`)
-	for i, name := range e.truncated() {
+	e.cutBodies = e.truncated()
+	for i, name := range e.cutBodies {
 		if i > 0 {
 			e.raw(`,`)
 		}

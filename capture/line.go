@@ -25,6 +25,8 @@ type line struct {
 	record *Record
 	lines  *Budget // what buf took of it; nil when nothing
 	taken  int64
+
+	truncated []string // bodies that it does not hold whole, as it says itself
 }
 
 // cut is a place in line.buf where a copy is inserted.

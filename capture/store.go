@@ -42,6 +42,7 @@ type Observe struct {
 	Fsync      func(time.Duration)                          // one sync of a data file, whether it succeeded or not
 	LockWait   func(time.Duration)                          // from wanting a rollout's lock to having it
 	Record     func(Result)
+	Truncated  func(body string)    // once for each body that a record names in rolltap.truncated, when its line is made
 	Incomplete func(rollout string) // once for every Mark, the store's own included
 	Healed     func(rollout string) // a torn tail was ended
 	Trouble    func(rollout string, err error)
@@ -197,6 +198,11 @@ func (s *Store) Append(ctx context.Context, r *Record) error {
 		r.release()
 		s.lost(rollout, callID, "encode", err)
 		return fmt.Errorf("append to %s: %w", rollout, err)
+	}
+	if f := s.o.Observe.Truncated; f != nil {
+		for _, body := range l.truncated {
+			f(body)
+		}
 	}
 	e := &entry{line: l, rollout: rollout, callID: callID, done: make(chan struct{})}
 	if err := s.enqueue(e); err != nil {

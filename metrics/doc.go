@@ -53,6 +53,11 @@
 //	rolltap_capture_records_total{result}
 //		counter. One for each record: ok (durable in time), late (arrived
 //		after the answer could wait no longer), lost.
+//	rolltap_capture_truncated_total{body}
+//		counter. Bodies that a record does not hold whole, once for each that
+//		its member truncated names: request, response, upstream.request,
+//		upstream.response. Counted when the line is made, whatever becomes of
+//		it.
 //	rolltap_capture_commit_seconds
 //		histogram. One batch from lock to durable.
 //	rolltap_capture_fsync_seconds

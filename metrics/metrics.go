@@ -30,7 +30,7 @@ type Metrics struct {
 	interChunk, overhead prometheus.Histogram
 	prompt, generation   prometheus.Histogram
 
-	finish, losses, keepalives, uncaptured, records, tokens family
+	finish, losses, keepalives, uncaptured, records, truncated, tokens family
 
 	captured, trainable, sideMarks prometheus.Counter
 
@@ -96,6 +96,7 @@ func New(b Build) *Metrics {
 	m.keepalives = newFamily(r, "keepalives_total", "Keep-alives sent into silent streams.", "dialect", dialectWords)
 	m.uncaptured = newFamily(r, "uncaptured_requests_total", "Model calls for which no record was possible.", "reason", uncapturedWords)
 	m.records = newFamily(r, "capture_records_total", "Records by what became of them.", "result", resultWords)
+	m.truncated = newFamily(r, "capture_truncated_total", "Bodies that records do not hold whole.", "body", bodyWords)
 
 	m.tokens = newFamily(r, "token_calls_total", "Calls under token capture, by whether their token ids were kept, and why not.", "result", tokenWords)
 	m.captured = counter("captured_tokens_total", "Generated tokens that were kept with their log probabilities.")
@@ -209,6 +210,9 @@ func (m *Metrics) Uncaptured(reason string) { m.uncaptured.inc(reason) }
 
 // CaptureRecord counts what became of one record: ok, late or lost.
 func (m *Metrics) CaptureRecord(result string) { m.records.inc(result) }
+
+// CaptureTruncated counts a body that a record does not hold whole: request, response, upstream.request or upstream.response.
+func (m *Metrics) CaptureTruncated(body string) { m.truncated.inc(body) }
 
 // TokenCall counts a call under token capture: its result, and what it generated when its tokens were kept.
 func (m *Metrics) TokenCall(result string, generated int64, trainable bool) {

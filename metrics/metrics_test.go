@@ -48,6 +48,9 @@ func script(m *Metrics) {
 	m.CaptureRecord("ok")
 	m.CaptureRecord("ok")
 	m.CaptureRecord("late")
+	m.CaptureTruncated("request")
+	m.CaptureTruncated("upstream.response")
+	m.CaptureTruncated("upstream.response")
 	m.CaptureBatch(2, 5000, 7*time.Millisecond)
 	m.CaptureFsync(4 * time.Millisecond)
 	m.CaptureLockWait(20 * time.Microsecond)
@@ -184,6 +187,7 @@ func TestSeriesExistBeforeTheirFirstEvent(t *testing.T) {
 		"rolltap_keepalives_total":          4,
 		"rolltap_uncaptured_requests_total": 3,
 		"rolltap_capture_records_total":     3,
+		"rolltap_capture_truncated_total":   4,
 	} {
 		if got := series(text, name); got != want {
 			t.Errorf("%s: got %d series at start, want %d", name, got, want)
@@ -205,6 +209,7 @@ func TestLabelsAreBounded(t *testing.T) {
 		m.Keepalive(w)
 		m.Uncaptured(w)
 		m.CaptureRecord(w)
+		m.CaptureTruncated(w)
 	}
 	text, _ := scrape(t, m, "")
 	if strings.Contains(text, "xx") {
@@ -218,6 +223,7 @@ func TestLabelsAreBounded(t *testing.T) {
 		`rolltap_keepalives_total{dialect="other"} 500`:                                        "dialect",
 		`rolltap_uncaptured_requests_total{reason="other"} 500`:                                "reason",
 		`rolltap_capture_records_total{result="other"} 500`:                                    "result",
+		`rolltap_capture_truncated_total{body="other"} 500`:                                    "body",
 	} {
 		if !strings.Contains(text, line+"\n") {
 			t.Errorf("%s: %s is missing", why, line)

@@ -15,6 +15,7 @@ var (
 	lossWords       = words{"no_equivalent", "policy", "foreign", "unknown"}
 	uncapturedWords = words{"no_prefix", "capture_off", "invalid_rollout_id"}
 	resultWords     = words{"ok", "late", "lost"}
+	bodyWords       = words{"request", "response", "upstream.request", "upstream.response"}
 	// ok, or why a call has no tokens: the reasons of rewrite/tokens, then what became of the call or its entry.
 	tokenWords = words{"ok", "no_token_ids", "no_prompt_ids", "no_logprobs", "logprobs_mismatch", "count_mismatch", "invalid_ids", "invalid_logprobs",
 		"several_choices", "conflicting_sources", "truncated", "hidden_reasoning", "too_large", "unreadable", "upstream_error",

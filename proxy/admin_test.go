@@ -91,7 +91,7 @@ func TestMetrics_inBothFormats(t *testing.T) {
 	_, text := r.get("/metrics")
 	for _, name := range []string{"requests_total", "in_flight_requests", "request_duration_seconds", "time_to_first_token_seconds", "inter_chunk_seconds",
 		"overhead_seconds", "prompt_tokens", "generation_tokens", "finish_total", "losses_total", "keepalives_total", "uncaptured_requests_total",
-		"capture_records_total", "capture_commit_seconds", "capture_fsync_seconds", "capture_batch_records", "capture_lock_wait_seconds",
+		"capture_records_total", "capture_truncated_total", "capture_commit_seconds", "capture_fsync_seconds", "capture_batch_records", "capture_lock_wait_seconds",
 		"capture_bytes_total", "capture_incomplete_total", "store_low_total", "store_removed_rollouts_total", "store_removed_bytes_total", "store_free_bytes", "build_info"} {
 		if !strings.Contains(text, "# TYPE rolltap_"+name+" ") {
 			t.Errorf("rolltap_%s is missing", name)

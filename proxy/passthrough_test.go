@@ -165,6 +165,9 @@ func TestBodies_ofAnyBytesArriveWhole(t *testing.T) {
 					want = "request"
 				}
 				rec.expect(t, "rolltap.truncated.0", want, "request", nil)
+				if n := r.counted(`rolltap_capture_truncated_total{body="request"}`); n > 0 != (want != nil) {
+					t.Errorf("%v cut requests are counted", n)
+				}
 			})
 		}
 	}

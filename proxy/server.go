@@ -259,6 +259,7 @@ func observeStore(m *metrics.Metrics, log *zap.Logger) capture.Observe {
 		Fsync:      m.CaptureFsync,
 		LockWait:   m.CaptureLockWait,
 		Record:     func(r capture.Result) { m.CaptureRecord(string(r)) },
+		Truncated:  m.CaptureTruncated,
 		Incomplete: func(string) { m.CaptureIncomplete() },
 		Healed: func(rollout string) {
 			log.Warn("a torn tail was ended", zap.String("rollout", rollout))

@@ -92,6 +92,9 @@ func TestLongStreams_foldWithoutMemory(t *testing.T) {
 					if got := fmt.Sprint(late.at("rolltap.truncated")); got != "[upstream.response]" || late.at("rolltap.upstream.response") != nil {
 						t.Errorf("what no copy has is missing, and named: got %s", got)
 					}
+					if n := r.counted(`rolltap_capture_truncated_total{body="upstream.response"}`); n != 1 {
+						t.Errorf("%v cut answers of the upstream are counted", n)
+					}
 				}
 			})
 		}

@@ -28,6 +28,9 @@ func (p *Policy) prepare(r *canon.Request, to canon.Dialect, c Call, l *canon.Lo
 	if to == r.From {
 		return nil, nil
 	}
+	if r.Format.Kind == canon.FormatOther {
+		return nil, canon.Unsupported(r.Format.Path+".type", "the upstream's dialect has no format of this type")
+	}
 	x := &preparation{p: p, r: r, to: to, c: c, l: l}
 	r.Messages = slices.Clone(r.Messages)
 	x.billing()

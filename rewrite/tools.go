@@ -133,8 +133,9 @@ func (x *preparation) choice(offered []canon.Tool) error {
 	c := &x.r.Choice
 	if c.Mode == canon.ChoiceNamed {
 		switch target := x.target(offered); {
-		case target == nil:
-			c.Name, c.Namespace = x.names.sent(c.Namespace, c.Name, c.Custom), nil
+		case target == nil && len(offered) > 0:
+			return canon.Invalid(x.r.From.Called("tool_choice"), "names a tool that is not among the tools")
+		case target == nil: // told below
 		case x.lost(target):
 			x.l.Add(x.r.From.Called("tool_choice"), canon.ByPolicy)
 			*c = canon.Choice{Mode: canon.ChoiceAuto, Parallel: c.Parallel}
@@ -149,7 +150,7 @@ func (x *preparation) choice(offered []canon.Tool) error {
 	}
 	if c.Mode == canon.ChoiceRequired || c.Mode == canon.ChoiceNamed {
 		if len(x.dropped) == 0 {
-			return canon.Unsupported(x.r.From.Called("tool_choice"), "a tool has to be called, but there are no tools")
+			return canon.Invalid(x.r.From.Called("tool_choice"), "a tool has to be called, but there are no tools")
 		}
 		x.l.Add(x.r.From.Called("tool_choice"), canon.ByPolicy)
 	}

@@ -139,6 +139,7 @@ type FormatKind uint8
 const (
 	FormatJSON   FormatKind = iota + 1 // any JSON object
 	FormatSchema                       // JSON of Schema
+	FormatOther                        // of a type that only its own dialect has; the member is in Extra
 )
 
 // Thinking is what the client wants of reasoning.

@@ -144,7 +144,7 @@ func (in *callReader) stop(v []byte) {
 	}
 }
 
-// format reads response_format. Types that only vLLM knows, such as structural_tag, stay whole.
+// format reads response_format. Types that only vLLM knows, such as structural_tag, stay whole for an upstream of this dialect.
 func (in *callReader) format(v, key []byte) {
 	const path = "response_format"
 	if jsonx.KindOf(v) != jsonx.KindObject {
@@ -162,6 +162,7 @@ func (in *callReader) format(v, key []byte) {
 		in.strangers(v, path, "type", "json_schema")
 		in.schema(f, jsonx.Get(v, "json_schema"))
 	default:
+		f.Kind, f.Path = canon.FormatOther, path
 		in.req.Extra = append(in.req.Extra, canon.Member{Name: key, Value: v})
 	}
 }

@@ -2,7 +2,6 @@ package rewrite
 
 import (
 	"bytes"
-	"fmt"
 
 	"rolltap/rewrite/canon"
 )
@@ -20,7 +19,7 @@ func (p *Policy) filters(asked *canon.Request, names *toolNames, l *canon.Losses
 		all = append(all, &thinkParser{})
 	}
 	if names.needed() {
-		all = append(all, &unbridge{names: names, l: l})
+		all = append(all, &unbridge{names: names, client: asked.From, l: l})
 	}
 	if asked.From == canon.Messages || asked.From == canon.Gemini || asked.From == canon.Responses && asked.Show.Encrypted {
 		all = append(all, &sealer{p: p, client: asked.From})
@@ -30,9 +29,16 @@ func (p *Policy) filters(asked *canon.Request, names *toolNames, l *canon.Losses
 
 // unbridge gives calls the names that the client knows, and calls of bridged custom tools their free text.
 type unbridge struct {
-	names *toolNames
-	l     *canon.Losses
-	open  map[int]*unwrapper // bridged custom calls by their part
+	names  *toolNames
+	client canon.Dialect
+	l      *canon.Losses
+	calls  int                  // so far
+	open   map[int]*bridgedCall // custom calls by their part
+}
+
+type bridgedCall struct {
+	unwrapper
+	number int // among the calls
 }
 
 func (f *unbridge) next(dst []canon.Event, e *canon.Event) ([]canon.Event, error) {
@@ -41,6 +47,7 @@ func (f *unbridge) next(dst []canon.Event, e *canon.Event) ([]canon.Event, error
 		if e.Type != canon.CallPart {
 			return append(dst, *e), nil
 		}
+		f.calls++
 		known, ok := f.names.restore(e.Call.Name)
 		if !ok {
 			return append(dst, *e), nil
@@ -51,9 +58,9 @@ func (f *unbridge) next(dst []canon.Event, e *canon.Event) ([]canon.Event, error
 		if known.Custom && f.names.bridged && !c.Custom {
 			c.Custom = true
 			if f.open == nil {
-				f.open = map[int]*unwrapper{}
+				f.open = map[int]*bridgedCall{}
 			}
-			f.open[e.Part] = &unwrapper{}
+			f.open[e.Part] = &bridgedCall{number: f.calls - 1}
 		}
 		return dst, nil
 	case canon.Delta:
@@ -70,12 +77,20 @@ func (f *unbridge) next(dst []canon.Event, e *canon.Event) ([]canon.Event, error
 			delete(f.open, e.Part)
 			text, whole := u.finish(nil)
 			if !whole {
-				f.l.Add(fmt.Sprintf("output[%d].arguments", e.Part), canon.NoEquivalent)
+				f.l.Add(f.path(u, e.Part)+".arguments", canon.NoEquivalent)
 			}
 			dst = appendDelta(dst, &canon.Event{Kind: canon.Delta, Part: e.Part}, text)
 		}
 	}
 	return append(dst, *e), nil
+}
+
+// path is where a call is in the client's answer. Only OpenAI's clients have custom tools.
+func (f *unbridge) path(u *bridgedCall, part int) string {
+	if f.client == canon.Chat {
+		return canon.At("choices[0].message.tool_calls", u.number)
+	}
+	return canon.At("output", part)
 }
 
 // appendDelta appends e with another text, unless there is none.

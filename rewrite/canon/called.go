@@ -8,8 +8,11 @@ func (d Dialect) Called(name string) string {
 	case Messages:
 		known = calledInMessages(name)
 	case Responses:
-		if name == "verbosity" {
+		switch name {
+		case "verbosity":
 			known = "text.verbosity"
+		case "logprobs":
+			known = "include.message.output_text.logprobs"
 		}
 	case Gemini:
 		known = calledInGemini(name)

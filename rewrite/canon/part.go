@@ -20,6 +20,17 @@ const (
 	UnknownPart                       // Raw
 )
 
+// LostWhy is the reason of the loss where a dialect has no place for a part of this type in an answer.
+func (t PartType) LostWhy() Reason {
+	switch t {
+	case RedactedPart, ReferencePart:
+		return Foreign
+	case TextPart, RefusalPart, ReasoningPart, CallPart, ImagePart, AudioPart, VideoPart, FilePart, HostedPart:
+		return NoEquivalent
+	}
+	return NotKnown
+}
+
 // Part is a piece of a message, or of an answer. Only what its Type names is set, and Raw, Extra and Path may be.
 type Part struct {
 	Type PartType

@@ -175,8 +175,8 @@ func TestAppendAnswer(t *testing.T) {
 	if err != nil || string(got) != want {
 		t.Errorf("%v\ngot  %s\nwant %s", err, got, want)
 	}
-	const lost = `[{output[0].signature foreign} {output[0].summary no_equivalent} {output[1].redacted_thinking foreign} {output[2].citations no_equivalent} ` +
-		`{output[3].server_tool_use no_equivalent} {output[6].namespace no_equivalent}]`
+	const lost = `[{choices[0].message.reasoning_content.signature foreign} {choices[0].message.reasoning_content.summary no_equivalent} {choices[0].message.redacted_thinking foreign} {choices[0].message.citations no_equivalent} ` +
+		`{choices[0].message.server_tool_use no_equivalent} {choices[0].message.tool_calls[1].namespace no_equivalent}]`
 	if fmt.Sprint(losses.List()) != lost {
 		t.Errorf("lost %v", losses.List())
 	}

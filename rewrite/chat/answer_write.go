@@ -100,30 +100,28 @@ func appendCalls(dst []byte, parts []canon.Part) []byte {
 
 // loseParts notes what was not written, under the paths that the encoder uses.
 func loseParts(a *canon.Answer, losses *canon.Losses) {
+	calls := 0
 	for i := range a.Parts {
 		p := &a.Parts[i]
 		for _, raw := range p.Cites {
 			if !isAnnotation(raw) {
-				losses.Add(answerPath(i, citeName(raw)), canon.NoEquivalent)
+				losses.Add(answerPath(citeName(raw)), canon.NoEquivalent)
 			}
 		}
 		switch p.Type {
 		case canon.TextPart, canon.RefusalPart:
 		case canon.CallPart:
-			if p.Call.Namespace != nil {
-				losses.Add(answerPath(i, "namespace"), canon.NoEquivalent)
-			}
+			loseCall(&p.Call, calls, losses)
+			calls++
 		case canon.ReasoningPart:
 			if p.SignedBy != "" {
-				losses.Add(answerPath(i, "signature"), canon.Foreign)
+				losses.Add(reasoningPath(p.SignedBy.Called("encrypted_content")), canon.Foreign)
 			}
 			if len(p.Text) > 0 && len(p.Summary) > 0 {
-				losses.Add(answerPath(i, reasoningName(true)), canon.NoEquivalent)
+				losses.Add(reasoningPath(reasoningName(true)), canon.NoEquivalent)
 			}
-		case canon.RedactedPart:
-			losses.Add(answerPath(i, partName(p.Type, p.Raw)), canon.Foreign)
 		default:
-			losses.Add(answerPath(i, partName(p.Type, p.Raw)), canon.NoEquivalent)
+			losses.Add(answerPath(partName(p.Type, p.Raw)), p.Type.LostWhy())
 		}
 	}
 }

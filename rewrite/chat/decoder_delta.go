@@ -63,10 +63,7 @@ func readSaid(raw []byte, lose func(name, value []byte)) (s said, err error) {
 
 // delta tells what one delta says. A whole message may stand in its place: each of its calls is one of its own then.
 func (d *decoder) delta(dst []canon.Event, raw, logprobs []byte, whole bool) ([]canon.Event, error) {
-	at := "choices[0].delta."
-	if whole {
-		at = "choices[0].message."
-	}
+	const at = "choices[0].message." // of which a delta is a part: a loss is the same however the answer comes
 	s, err := readSaid(raw, func(name, value []byte) { d.lose(at, name, value) })
 	if err != nil {
 		return dst, err

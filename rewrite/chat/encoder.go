@@ -66,11 +66,11 @@ func (w *encoder) Append(dst []byte, e *canon.Event) []byte {
 		return w.delta(dst, e)
 	case canon.Seal:
 		if e.SignedBy != "" {
-			w.o.Losses.Add(answerPath(e.Part, "signature"), canon.Foreign)
+			w.o.Losses.Add(reasoningPath(e.SignedBy.Called("encrypted_content")), canon.Foreign)
 		}
 	case canon.Cite:
 		if !isAnnotation(e.Raw) {
-			w.o.Losses.Add(answerPath(e.Part, citeName(e.Raw)), canon.NoEquivalent)
+			w.o.Losses.Add(answerPath(citeName(e.Raw)), canon.NoEquivalent)
 			break
 		}
 		dst = append(w.begin(dst), `{"annotations":[`...)
@@ -133,19 +133,13 @@ func (w *encoder) open(dst []byte, e *canon.Event) []byte {
 	case canon.CallPart:
 		p.custom, p.call = e.Call.Custom, w.calls
 		w.calls++
-		if e.Call.Namespace != nil {
-			w.o.Losses.Add(answerPath(e.Part, "namespace"), canon.NoEquivalent)
-		}
+		loseCall(&e.Call, p.call, w.o.Losses)
 		dst = append(w.begin(dst), `{"tool_calls":[{"index":`...)
 		dst = strconv.AppendInt(dst, int64(p.call), 10)
 		dst = appendCall(append(dst, ','), &e.Call, nil)
 		return w.end(append(dst, ']', '}'), nil)
 	default:
-		why := canon.NoEquivalent
-		if e.Type == canon.RedactedPart {
-			why = canon.Foreign
-		}
-		w.o.Losses.Add(answerPath(e.Part, partName(e.Type, e.Raw)), why)
+		w.o.Losses.Add(answerPath(partName(e.Type, e.Raw)), e.Type.LostWhy())
 	}
 	return dst
 }
@@ -169,7 +163,7 @@ func (w *encoder) delta(dst []byte, e *canon.Event) []byte {
 			p.summary = shown
 		}
 		if p.summary != shown {
-			w.o.Losses.Add(answerPath(e.Part, reasoningName(e.Summary)), canon.NoEquivalent)
+			w.o.Losses.Add(reasoningPath(reasoningName(e.Summary)), canon.NoEquivalent)
 			return dst
 		}
 		dst = append(w.begin(dst), `{"reasoning_content":"`...)
@@ -201,8 +195,18 @@ func (w *encoder) finish(dst []byte, e *canon.Event) []byte {
 	return append(dst, "data: [DONE]\n\n"...)
 }
 
-// answerPath leads to something in the upstream's answer.
-func answerPath(part int, what string) string { return "output[" + strconv.Itoa(part) + "]." + what }
+// answerPath leads to where something would be in the client's answer, if there were a place for it. In a stream as well: a delta is a part of
+// the message.
+func answerPath(what string) string { return "choices[0].message." + what }
+
+func reasoningPath(what string) string { return answerPath("reasoning_content." + what) }
+
+// loseCall notes what of the n-th call of an answer has no place in it.
+func loseCall(c *canon.Call, n int, losses *canon.Losses) {
+	if c.Namespace != nil {
+		losses.Add(canon.At(answerPath("tool_calls"), n)+".namespace", canon.NoEquivalent)
+	}
+}
 
 // partName is what a part that nobody can show is called where it came from.
 func partName(kind canon.PartType, raw canon.Raw) string {
@@ -270,13 +274,18 @@ func appendIdentity(dst []byte, object string, id, model canon.Text, created can
 func appendCall(dst []byte, c *canon.Call, arguments canon.Text) []byte {
 	dst = append(append(dst, `"id":"`...), c.ID...)
 	if c.Custom {
-		dst = append(append(dst, `","type":"custom","custom":{"name":"`...), c.Name...)
-		dst = append(dst, `","input":"`...)
+		dst = appendCallee(append(dst, `","type":"custom","custom":`...), c, "input", arguments)
 	} else {
-		dst = append(append(dst, `","type":"function","function":{"name":"`...), c.Name...)
-		dst = append(dst, `","arguments":"`...)
+		dst = appendCallee(append(dst, `","type":"function","function":`...), c, "arguments", arguments)
 	}
-	return append(append(dst, arguments...), `"}}`...)
+	return append(dst, '}')
+}
+
+// appendCallee appends {"name", member}.
+func appendCallee(dst []byte, c *canon.Call, member string, arguments canon.Text) []byte {
+	dst = append(append(dst, `{"name":"`...), c.Name...)
+	dst = append(append(append(dst, `","`...), member...), `":"`...)
+	return append(append(dst, arguments...), '"', '}')
 }
 
 // appendLogprobs: only who asked for logprobs gets any.

@@ -153,18 +153,18 @@ func TestEncode(t *testing.T) {
 		{"a refusal", []canon.Event{start(), open(canon.RefusalPart), {Kind: canon.Delta, Text: text("no")}}, role + frame(`{"refusal":"no"}`), nil},
 		{"reasoning", []canon.Event{start(), open(canon.ReasoningPart), {Kind: canon.Delta, Text: text("r")}, {Kind: canon.Seal, Text: text("s")}}, role + frame(`{"reasoning_content":"r"}`), nil},
 		{"a summary of reasoning", []canon.Event{start(), open(canon.ReasoningPart), {Kind: canon.Delta, Summary: true, Text: text("r")}, {Kind: canon.Delta, Text: text("x")}, {Kind: canon.Seal, SignedBy: canon.Messages}},
-			role + frame(`{"reasoning_content":"r"}`), []canon.Loss{{Path: "output[0].content", Reason: canon.NoEquivalent}, {Path: "output[0].signature", Reason: canon.Foreign}}},
+			role + frame(`{"reasoning_content":"r"}`), []canon.Loss{{Path: "choices[0].message.reasoning_content.content", Reason: canon.NoEquivalent}, {Path: "choices[0].message.reasoning_content.signature", Reason: canon.Foreign}}},
 		{"calls count by their opening", []canon.Event{start(), call, second, {Kind: canon.Delta, Part: 1, Text: text("{")}, {Kind: canon.Delta, Text: text("[")}}, role +
 			frame(`{"tool_calls":[{"index":0,"id":"i","type":"function","function":{"name":"f","arguments":""}}]}`) + frame(`{"tool_calls":[{"index":1,"id":"j","type":"function","function":{"name":"f","arguments":""}}]}`) +
 			frame(`{"tool_calls":[{"index":1,"function":{"arguments":"{"}}]}`) + frame(`{"tool_calls":[{"index":0,"function":{"arguments":"["}}]}`), nil},
 		{"a custom call", []canon.Event{start(), custom, {Kind: canon.Delta, Text: text("ls")}}, role + frame(`{"tool_calls":[{"index":0,"id":"i","type":"custom","custom":{"name":"f","input":""}}]}`) +
-			frame(`{"tool_calls":[{"index":0,"custom":{"input":"ls"}}]}`), []canon.Loss{{Path: "output[0].namespace", Reason: canon.NoEquivalent}}},
+			frame(`{"tool_calls":[{"index":0,"custom":{"input":"ls"}}]}`), []canon.Loss{{Path: "choices[0].message.tool_calls[0].namespace", Reason: canon.NoEquivalent}}},
 		{"what Chat has no place for", []canon.Event{start(), open(canon.RedactedPart), {Kind: canon.Close},
 			{Kind: canon.Open, Part: 1, Type: canon.HostedPart, Raw: canon.Raw(`{"type":"web_search_call"}`)}, {Kind: canon.Delta, Part: 1, Text: text("x")}}, role,
-			[]canon.Loss{{Path: "output[0].redacted_thinking", Reason: canon.Foreign}, {Path: "output[1].web_search_call", Reason: canon.NoEquivalent}}},
+			[]canon.Loss{{Path: "choices[0].message.redacted_thinking", Reason: canon.Foreign}, {Path: "choices[0].message.web_search_call", Reason: canon.NoEquivalent}}},
 		{"annotations of Chat's own", []canon.Event{start(), open(canon.TextPart), {Kind: canon.Cite, Raw: canon.Raw(`{"type":"url_citation","url_citation":{}}`)}}, role + frame(`{"annotations":[{"type":"url_citation","url_citation":{}}]}`), nil},
 		{"citations of others", []canon.Event{start(), open(canon.TextPart), {Kind: canon.Cite, Raw: canon.Raw(`{"type":"char_location"}`)}, {Kind: canon.Cite, Raw: canon.Raw(`{"type":"url_citation","url":"x"}`)}}, role,
-			[]canon.Loss{{Path: "output[0].citations", Reason: canon.NoEquivalent}, {Path: "output[0].annotations", Reason: canon.NoEquivalent}}},
+			[]canon.Loss{{Path: "choices[0].message.citations", Reason: canon.NoEquivalent}, {Path: "choices[0].message.annotations", Reason: canon.NoEquivalent}}},
 		{"an end", []canon.Event{start(), {Kind: canon.Counted}, ended}, role + head + `{"index":0,"delta":{},"logprobs":null,"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n", nil},
 		{"a failure ends without the end mark", []canon.Event{start(), {Kind: canon.Fail, Problem: &canon.Problem{Message: "m"}}}, role + `data: {"error":{"message":"m","type":"server_error","param":null,"code":null}}` + "\n\n", nil},
 		{"a failure first", []canon.Event{{Kind: canon.Fail, Problem: &canon.Problem{Status: 400, Code: canon.CodeOverflow, Message: "m", Param: "p"}}},

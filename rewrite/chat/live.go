@@ -47,14 +47,14 @@ func (d *decoder) call(dst []canon.Event, raw []byte, whole bool) ([]canon.Event
 			piece.id = readText(value)
 		case "type":
 		case "function":
-			d.readPiece(&piece, value, "arguments", "choices[0].delta.tool_calls.function.")
+			d.readPiece(&piece, value, "arguments", "choices[0].message.tool_calls.function.")
 		case "custom":
 			if value[0] == '{' {
 				piece.custom = true
-				d.readPiece(&piece, value, "input", "choices[0].delta.tool_calls.custom.")
+				d.readPiece(&piece, value, "input", "choices[0].message.tool_calls.custom.")
 			}
 		default:
-			d.lose("choices[0].delta.tool_calls.", name, value)
+			d.lose("choices[0].message.tool_calls.", name, value)
 		}
 	}
 	at, indexed := jsonx.Int(index)
@@ -79,7 +79,7 @@ func (d *decoder) call(dst []canon.Event, raw []byte, whole bool) ([]canon.Event
 // function takes a function_call, the form before tool_calls.
 func (d *decoder) function(dst []canon.Event, raw []byte) ([]canon.Event, error) {
 	var piece callPiece
-	d.readPiece(&piece, raw, "arguments", "choices[0].delta.function_call.")
+	d.readPiece(&piece, raw, "arguments", "choices[0].message.function_call.")
 	if c := d.find(function); c != nil {
 		return d.grow(dst, c, &piece)
 	}
@@ -274,7 +274,7 @@ func (d *decoder) closeAll(dst []canon.Event) []canon.Event {
 		default:
 			c.closed = true
 			d.live--
-			d.o.Losses.Add("choices[0].delta.tool_calls.name", canon.NotKnown)
+			d.o.Losses.Add("choices[0].message.tool_calls.name", canon.NotKnown)
 		}
 	}
 	return dst

@@ -238,18 +238,11 @@ func appendUsage(dst []byte, u *canon.Usage) []byte {
 }
 
 func losePart(kind canon.PartType, raw canon.Raw, n int, losses *canon.Losses) {
-	why := canon.NoEquivalent
-	switch kind {
-	case canon.RedactedPart:
-		why = canon.Foreign
-	case canon.UnknownPart:
-		why = canon.NotKnown
-	}
 	name, ok := jsonx.Text(jsonx.Get(raw, "type"))
 	if !ok {
 		name = "part"
 	}
-	losses.Add(partPath(n, dialect.LossName([]byte(name))), why)
+	losses.Add(partPath(n, dialect.LossName([]byte(name))), kind.LostWhy())
 }
 
 // partPath is the path of a member of part n of the upstream's answer.

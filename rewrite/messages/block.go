@@ -48,10 +48,10 @@ func losePart(kind canon.PartType, raw []byte, n int, losses *canon.Losses) {
 	if losses == nil {
 		return
 	}
-	name, why := "", canon.NoEquivalent
+	name := ""
 	switch kind {
 	case canon.RedactedPart:
-		name, why = "redacted_thinking", canon.Foreign
+		name = "redacted_thinking"
 	case canon.ImagePart:
 		name = "image"
 	case canon.AudioPart:
@@ -60,14 +60,12 @@ func losePart(kind canon.PartType, raw []byte, n int, losses *canon.Losses) {
 		name = "video"
 	case canon.FilePart:
 		name = "file"
-	case canon.HostedPart:
-		name = dialect.LossName(typeOf(raw))
 	case canon.ReferencePart:
-		name, why = "item_reference", canon.Foreign
+		name = "item_reference"
 	default:
-		name, why = dialect.LossName(typeOf(raw)), canon.NotKnown
+		name = dialect.LossName(typeOf(raw))
 	}
-	losses.Add(blockPath(n, name), why)
+	losses.Add(blockPath(n, name), kind.LostWhy())
 }
 
 // blockPath is the path of something in block n of an answer.

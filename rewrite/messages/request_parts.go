@@ -109,7 +109,7 @@ func (w *callWriter) reasoning(p *canon.Part) {
 	signature := p.Signature
 	if p.SignedBy != canon.Messages {
 		if len(signature) > 0 {
-			w.lose(p.Path+".encrypted_content", canon.Foreign)
+			w.lose(p.Path+"."+p.SignedBy.Called("encrypted_content"), canon.Foreign)
 		}
 		signature = nil
 	}

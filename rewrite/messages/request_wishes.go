@@ -176,7 +176,7 @@ func (w *callWriter) unsaid() {
 		}
 	}
 	if w.r.Show.Logprobs {
-		w.lose("logprobs", canon.NoEquivalent)
+		w.lose(w.r.From.Called("logprobs"), canon.NoEquivalent)
 	}
 }
 

@@ -67,18 +67,15 @@ func (b *object) open(part int, kind canon.PartType, call *canon.Call, raw canon
 	case canon.HostedPart:
 		word, _ := jsonx.Text(jsonx.Get(raw, "type"))
 		if !hostedOutput(word) {
-			b.lose(part, lostName(raw, "hosted_tool"), canon.NoEquivalent)
+			b.lose(part, lostName(raw, "hosted_tool"), kind.LostWhy())
 			return nil, false
 		}
 		s.raw = jsonx.AppendCompact(nil, raw)
 	case canon.RedactedPart:
-		b.lose(part, lostName(raw, "redacted_thinking"), canon.Foreign)
-		return nil, false
-	case canon.UnknownPart:
-		b.lose(part, lostName(raw, "part"), canon.NotKnown)
+		b.lose(part, lostName(raw, "redacted_thinking"), kind.LostWhy())
 		return nil, false
 	default:
-		b.lose(part, lostName(raw, "part"), canon.NoEquivalent)
+		b.lose(part, lostName(raw, "part"), kind.LostWhy())
 		return nil, false
 	}
 	if prefix != "" {
@@ -97,12 +94,12 @@ func (b *object) open(part int, kind canon.PartType, call *canon.Call, raw canon
 
 func clone(t canon.Text) canon.Text { return append(canon.Text(nil), t...) }
 
-// lose notes that a part, or what belongs to it, does not reach the client.
+// lose notes that a part, or what belongs to it, does not reach the client. Its path is where it would be in the client's answer.
 func (b *object) lose(part int, what string, why canon.Reason) {
 	if b.o.Losses == nil {
 		return
 	}
-	b.o.Losses.Add(canon.At("content", part)+"."+what, why)
+	b.o.Losses.Add(canon.At("output", part)+"."+what, why)
 }
 
 // lostName is what a part that has no place here is called where it came from, else what the caller says.

@@ -112,9 +112,9 @@ func TestEncryptedContentOnlyForWhoAsked(t *testing.T) {
 
 func TestLossesOfAnAnswer(t *testing.T) {
 	for name, want := range map[string]string{
-		"left out": "[{content[0].redacted_thinking foreign} {content[1].server_tool_use no_equivalent} {content[2].x unknown}]",
-		"cited":    "[{content[0].citations no_equivalent}]",
-		"sealed":   "[{content[0].signature foreign}]",
+		"left out": "[{output[0].redacted_thinking foreign} {output[1].server_tool_use no_equivalent} {output[2].x unknown}]",
+		"cited":    "[{output[0].citations no_equivalent}]",
+		"sealed":   "[{output[0].signature foreign}]",
 		"calls":    "[]",
 	} {
 		o := options("summary")

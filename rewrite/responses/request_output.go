@@ -11,7 +11,7 @@ import (
 func (w *callWriter) thought(p *canon.Part) {
 	sealed := len(p.Signature) > 0 && p.SignedBy == canon.Responses
 	if len(p.Signature) > 0 && !sealed {
-		w.lose(p.Path+".signature", canon.Foreign)
+		w.lose(p.Path+"."+p.SignedBy.Called("encrypted_content"), canon.Foreign)
 	}
 	if !w.own && !sealed && len(p.Text) == 0 && len(p.Summary) == 0 {
 		w.marks(p)

@@ -28,6 +28,7 @@ func TestWhatChangesTheMeaningIsRefused(t *testing.T) {
 		{"a format that nobody knows", messagesHead + `,"output_config":{"format":{"type":"structural_tag"}}`, canon.CodeInvalid, "output_config.format.type", canon.Messages},
 		{"a choice of what is not offered", chatHead + chatTools + `,"tool_choice":{"type":"function","function":{"name":"g"}}`, canon.CodeInvalid, "tool_choice", canon.Chat},
 		{"a custom choice of what is not offered", chatHead + chatTools + `,"tool_choice":{"type":"custom","custom":{"name":"g"}}`, canon.CodeInvalid, "tool_choice", canon.Chat},
+		{"a choice of what is not offered", chatHead + `,"functions":[{"name":"f"}],"function_call":{"name":"g"}`, canon.CodeInvalid, "function_call", canon.Chat},
 		{"a choice of what is not offered", messagesHead + messagesTools + `,"tool_choice":{"type":"tool","name":"g"}`, canon.CodeInvalid, "tool_choice.name", canon.Messages},
 		{"a choice of what is not offered", responsesHead + `,"tools":[{"type":"function","name":"f"}],"tool_choice":{"type":"function","name":"g"}`, canon.CodeInvalid, "tool_choice", canon.Responses},
 		{"a choice of what is not offered", geminiHead + `,"tools":[{"functionDeclarations":[{"name":"f"}]}],"toolConfig":{"functionCallingConfig":{"mode":"ANY","allowedFunctionNames":["g"]}}`,

@@ -134,10 +134,10 @@ func (x *preparation) choice(offered []canon.Tool) error {
 	if c.Mode == canon.ChoiceNamed {
 		switch target := x.target(offered); {
 		case target == nil && len(offered) > 0:
-			return canon.Invalid(x.r.From.Called("tool_choice"), "names a tool that is not among the tools")
+			return canon.Invalid(x.choiceName(), "names a tool that is not among the tools")
 		case target == nil: // told below
 		case x.lost(target):
-			x.l.Add(x.r.From.Called("tool_choice"), canon.ByPolicy)
+			x.l.Add(x.choiceName(), canon.ByPolicy)
 			*c = canon.Choice{Mode: canon.ChoiceAuto, Parallel: c.Parallel}
 		case target.Kind != canon.HostedTool:
 			c.Custom = target.Kind == canon.CustomTool
@@ -146,16 +146,27 @@ func (x *preparation) choice(offered []canon.Tool) error {
 		}
 	}
 	if len(x.r.Tools) > 0 || c.Raw != nil && c.Mode == 0 {
+		if x.r.Show.Legacy && c.Parallel == nil { // whose answers hold one call
+			c.Parallel = canon.Raw("false")
+		}
 		return nil
 	}
 	if c.Mode == canon.ChoiceRequired || c.Mode == canon.ChoiceNamed {
 		if len(x.dropped) == 0 {
-			return canon.Invalid(x.r.From.Called("tool_choice"), "a tool has to be called, but there are no tools")
+			return canon.Invalid(x.choiceName(), "a tool has to be called, but there are no tools")
 		}
-		x.l.Add(x.r.From.Called("tool_choice"), canon.ByPolicy)
+		x.l.Add(x.choiceName(), canon.ByPolicy)
 	}
 	*c = canon.Choice{}
 	return nil
+}
+
+// choiceName is how the client calls the choice.
+func (x *preparation) choiceName() string {
+	if x.r.Show.Legacy {
+		return "function_call"
+	}
+	return x.r.From.Called("tool_choice")
 }
 
 // target is the tool that the choice names; nil when it is none of those offered.

@@ -168,4 +168,5 @@ type Show struct {
 	Logprobs  bool
 	Encrypted bool // Responses: include reasoning.encrypted_content
 	Unthought bool // Gemini: no reasoning, unless thinkingConfig.includeThoughts is true
+	Legacy    bool // Chat: calls as function_call, one an answer, since the tools were functions
 }

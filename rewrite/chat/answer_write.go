@@ -22,12 +22,12 @@ func (chat) AppendAnswer(dst []byte, a *canon.Answer, asked *canon.Request, o di
 		dst = appendTexts(dst, a.Parts, canon.ReasoningPart)
 	}
 	dst = appendAnnotations(dst, a.Parts)
-	dst = appendCalls(dst, a.Parts)
+	dst = appendCalls(dst, a.Parts, asked)
 	dst = append(dst, `},"logprobs":`...)
 	dst = appendLogprobs(dst, a.Logprobs, asked)
-	dst = append(append(dst, `,"finish_reason":"`...), finishReason(a.Stop, a.Called())...)
+	dst = append(append(dst, `,"finish_reason":"`...), toldFinish(a.Stop, a.Called(), asked)...)
 	dst = appendUsage(append(dst, `"}],"usage":`...), a.Usage)
-	loseParts(a, o.Losses)
+	loseParts(a, asked, o.Losses)
 	return append(dst, '}'), nil
 }
 
@@ -79,11 +79,14 @@ func appendAnnotations(dst []byte, parts []canon.Part) []byte {
 	return dst
 }
 
-func appendCalls(dst []byte, parts []canon.Part) []byte {
+func appendCalls(dst []byte, parts []canon.Part, asked *canon.Request) []byte {
 	before := len(dst)
 	for i := range parts {
 		if parts[i].Type != canon.CallPart {
 			continue
+		}
+		if asked.Show.Legacy {
+			return appendCallee(append(dst, `,"function_call":`...), &parts[i].Call, "arguments", parts[i].Call.Arguments)
 		}
 		if len(dst) == before {
 			dst = append(dst, `,"tool_calls":[{`...)
@@ -99,7 +102,7 @@ func appendCalls(dst []byte, parts []canon.Part) []byte {
 }
 
 // loseParts notes what was not written, under the paths that the encoder uses.
-func loseParts(a *canon.Answer, losses *canon.Losses) {
+func loseParts(a *canon.Answer, asked *canon.Request, losses *canon.Losses) {
 	calls := 0
 	for i := range a.Parts {
 		p := &a.Parts[i]
@@ -111,7 +114,7 @@ func loseParts(a *canon.Answer, losses *canon.Losses) {
 		switch p.Type {
 		case canon.TextPart, canon.RefusalPart:
 		case canon.CallPart:
-			loseCall(&p.Call, calls, losses)
+			loseCall(&p.Call, calls, asked, losses)
 			calls++
 		case canon.ReasoningPart:
 			if p.SignedBy != "" {

@@ -14,7 +14,7 @@ import (
 //	{"role":"assistant","content":""}, what is said, {} with the finish reason, usage if it was asked for, [DONE]
 //
 // Reasoning is reasoning_content, the name that clients of all ages read. Texts of one kind are one text to a Chat client, whatever parts
-// they were. A failure is an error frame, and no [DONE] follows.
+// they were. A failure is an error frame, and no [DONE] follows. Who offered functions gets one call, in the form that went with them.
 type encoder struct {
 	asked *canon.Request
 	o     dialect.Options
@@ -133,7 +133,13 @@ func (w *encoder) open(dst []byte, e *canon.Event) []byte {
 	case canon.CallPart:
 		p.custom, p.call = e.Call.Custom, w.calls
 		w.calls++
-		loseCall(&e.Call, p.call, w.o.Losses)
+		if loseCall(&e.Call, p.call, w.asked, w.o.Losses) {
+			p.kind = canon.UnknownPart
+			return dst
+		}
+		if w.asked.Show.Legacy {
+			return w.end(append(appendCallee(append(w.begin(dst), `{"function_call":`...), &e.Call, "arguments", nil), '}'), nil)
+		}
 		dst = append(w.begin(dst), `{"tool_calls":[{"index":`...)
 		dst = strconv.AppendInt(dst, int64(p.call), 10)
 		dst = appendCall(append(dst, ','), &e.Call, nil)
@@ -168,6 +174,10 @@ func (w *encoder) delta(dst []byte, e *canon.Event) []byte {
 		}
 		dst = append(w.begin(dst), `{"reasoning_content":"`...)
 	case canon.CallPart:
+		if w.asked.Show.Legacy {
+			dst = append(append(w.begin(dst), `{"function_call":{"arguments":"`...), e.Text...)
+			return w.end(append(dst, `"}}`...), e.Logprobs)
+		}
 		dst = append(w.begin(dst), `{"tool_calls":[{"index":`...)
 		dst = strconv.AppendInt(dst, int64(p.call), 10)
 		if p.custom {
@@ -186,7 +196,7 @@ func (w *encoder) delta(dst []byte, e *canon.Event) []byte {
 
 func (w *encoder) finish(dst []byte, e *canon.Event) []byte {
 	dst = append(w.begin(dst), `{},"logprobs":null,"finish_reason":"`...)
-	dst = append(dst, finishReason(e.Stop, w.calls > 0)...)
+	dst = append(dst, toldFinish(e.Stop, w.calls > 0, w.asked)...)
 	dst = append(append(dst, '"', '}'), w.tail...)
 	if w.asked.Show.Usage {
 		dst = append(append(dst, w.head...), `],"usage":`...)
@@ -201,11 +211,17 @@ func answerPath(what string) string { return "choices[0].message." + what }
 
 func reasoningPath(what string) string { return answerPath("reasoning_content." + what) }
 
-// loseCall notes what of the n-th call of an answer has no place in it.
-func loseCall(c *canon.Call, n int, losses *canon.Losses) {
-	if c.Namespace != nil {
-		losses.Add(canon.At(answerPath("tool_calls"), n)+".namespace", canon.NoEquivalent)
+// loseCall notes what has no place in an answer of the n-th call of it, and tells whether that is the whole call.
+func loseCall(c *canon.Call, n int, asked *canon.Request, losses *canon.Losses) bool {
+	path := canon.At(answerPath("tool_calls"), n)
+	switch {
+	case asked.Show.Legacy && n > 0:
+		losses.Add(path, canon.NoEquivalent)
+		return true
+	case c.Namespace != nil:
+		losses.Add(path+".namespace", canon.NoEquivalent)
 	}
+	return false
 }
 
 // partName is what a part that nobody can show is called where it came from.

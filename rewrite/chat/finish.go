@@ -55,6 +55,15 @@ func finishReason(stop canon.Stop, called bool) string {
 	return "stop"
 }
 
+// toldFinish is finishReason in the words of who asked: of functions there is a word of their own.
+func toldFinish(stop canon.Stop, called bool, asked *canon.Request) string {
+	word := finishReason(stop, called)
+	if word == "tool_calls" && asked.Show.Legacy {
+		return "function_call"
+	}
+	return word
+}
+
 func unfinished() *canon.Problem {
 	return &canon.Problem{Status: 502, Message: "the upstream ended the stream without a finish reason"}
 }

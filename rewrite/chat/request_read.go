@@ -9,7 +9,8 @@ import (
 // ReadCall decodes a request of Chat Completions, with what vLLM and the legacy function interface add to it (wire.md 1.3, 3.3).
 //
 // The deprecated functions, function_call and messages of role function become what replaced them: tools, tool_choice, calls and results,
-// whose ids are made from the place of the call, so that a conversation that grows keeps them.
+// whose ids are made from the place of the call, so that a conversation that grows keeps them. Who offers nothing but functions is answered in
+// kind.
 func (chat) ReadCall(body []byte, o dialect.Options) (*canon.Request, error) {
 	in := callReader{o: o, req: &canon.Request{From: canon.Chat, Body: body}}
 	in.request(body)
@@ -89,6 +90,7 @@ func (in *callReader) request(body []byte) {
 	}
 	r.Params[canon.ParamMaxTokens] = maxCompletion
 	if functions != nil {
+		r.Show.Legacy = len(r.Tools) == 0
 		in.functions(functions)
 	}
 	switch {

@@ -45,7 +45,7 @@ func (d *decoder) Frame(dst []canon.Event, name, data []byte) ([]canon.Event, er
 	ev, kind, invalid := readEvent(name, data)
 	if kind == errorEvent {
 		d.done = true
-		return append(dst, canon.Event{Kind: canon.Fail, Problem: dialect.ReadError(0, ev.errObj)}), nil
+		return append(dst, canon.Event{Kind: canon.Fail, Problem: dialect.ReadError(0, data)}), nil
 	}
 	if invalid && kind != messageStop {
 		return dst, canon.Unreadable("an event is no JSON object")

@@ -162,7 +162,10 @@ func (f *folder) Event(name, data []byte) dialect.Signal {
 	f.again.Forget()
 	s, ev, kind := judge(name, data)
 	if s.Verdict == dialect.Failed {
-		f.failed, f.status = true, dialect.StatusOf(ev.errObj)
+		f.failed = true
+		if f.status = dialect.StatusOf(ev.errObj); f.status == 0 { // some have its members at the top
+			f.status = dialect.StatusOf(ev.object)
+		}
 	}
 	switch kind {
 	case messageStart:

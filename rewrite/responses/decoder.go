@@ -43,7 +43,7 @@ func (d *decoder) Frame(dst []canon.Event, name, data []byte) ([]canon.Event, er
 		return dst, nil
 	}
 	s, ev := judge(name, data)
-	if s.Invalid {
+	if s.Invalid && s.Verdict != dialect.Failed {
 		return dst, canon.Unreadable("the upstream sent an event that is no JSON object")
 	}
 	d.entries, d.whole = d.entries[:0], d.whole[:0]
@@ -59,7 +59,7 @@ func (d *decoder) Frame(dst []canon.Event, name, data []byte) ([]canon.Event, er
 		if jsonx.KindOf(ev.response) == jsonx.KindObject {
 			return d.end(dst, ev.response, "response.failed"), nil
 		}
-		return d.fail(dst, dialect.ReadProblem(0, ev.object)), nil // its members stand at the top, some nest them
+		return d.fail(dst, dialect.ReadProblem(0, data)), nil // its members stand at the top, some nest them
 	}
 	if len(ev.kind) == 0 && !jsonx.IsNull(ev.errObj) { // an error frame as in Chat
 		return d.fail(dst, dialect.ReadProblem(0, ev.errObj)), nil

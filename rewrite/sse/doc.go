@@ -8,6 +8,7 @@
 //     can hold that event back and pass on everything in front of it.
 //
 // A line ends with LF, CRLF or CR and with nothing else: U+0085, U+2028 and U+2029 are text. It differs
-// from the standard in three ways, because real servers do: data that is empty still makes an event, a name
-// without data does too, and at the end of the stream an event counts without its blank line.
+// from the standard in four ways, because real servers do: data that is empty still makes an event, a name
+// without data does too, at the end of the stream an event counts without its blank line, and a field error
+// with an object is the data of an event of that name.
 package sse

@@ -71,7 +71,13 @@ func reference(in []byte, most int) (r result) {
 			switch string(field) {
 			case "event":
 				e.name = string(value)
-			case "data":
+			case "error", "data":
+				if string(field) == "error" {
+					if !bytes.HasPrefix(value, []byte("{")) {
+						break
+					}
+					e.name = "error"
+				}
 				if e.hasData {
 					e.data += "\n"
 				}

@@ -13,6 +13,7 @@ const (
 	mark      = "\xef\xbb\xbf" // a byte-order mark may stand in front of the stream
 	dataField = "data"
 	nameField = "event"
+	failField = "error" // of older llama.cpp: what is wrong, where others have an event of this name (wire.md 2.3)
 )
 
 // Event is one event of a stream. Name and Data are valid until the next call of Next, Push or Finish.
@@ -281,6 +282,9 @@ func (s *Splitter) field(line []byte, kept bool) {
 		return
 	}
 	value, ok := cutField(line, dataField)
+	if !ok {
+		value, ok = s.failure(line)
+	}
 	switch {
 	case !ok: // id, retry and unknown ones mean nothing here
 	case s.hasData:
@@ -295,6 +299,17 @@ func (s *Splitter) field(line []byte, kept bool) {
 	default:
 		s.data, s.hasData, s.ownData = value, true, false
 	}
+}
+
+// failure takes a line that is an error field with an object as the data of an event that is named so.
+func (s *Splitter) failure(line []byte) ([]byte, bool) {
+	value, ok := cutField(line, failField)
+	if !ok || len(value) == 0 || value[0] != '{' {
+		return nil, false
+	}
+	s.nameBuf = append(s.nameBuf[:0], failField...)
+	s.name, s.ownName = s.nameBuf, true
+	return value, true
 }
 
 // cutField returns the value of line if it is the field name: after a colon and at most one space. A line

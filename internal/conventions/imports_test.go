@@ -44,8 +44,8 @@ var arrows = map[string]arrow{
 	"rewrite/messages":  {[]string{"rewrite/dialect", "rewrite/canon", "rewrite/fold", "rewrite/sse", jsonx}, nil},
 	"rewrite/gemini":    {[]string{"rewrite/dialect", "rewrite/canon", "rewrite/fold", "rewrite/sse", jsonx}, nil},
 	"rewrite/responses": {[]string{"rewrite/dialect", "rewrite/canon", "rewrite/fold", "rewrite/sse", grow, jsonx}, nil},
-	"rewrite/dialect":   {[]string{"rewrite/canon", jsonx}, nil},
-	"rewrite/canon":     {}, // std only
+	"rewrite/dialect":   {[]string{"rewrite/canon", "rewrite/sse", jsonx}, nil}, // a failure may come as a stream
+	"rewrite/canon":     {},                                                     // std only
 	"rewrite/fold":      {[]string{grow, jsonx}, nil},
 	"rewrite/lineage":   {[]string{"internal/tokendigest", jsonx}, nil}, // hashes and decides; whoever keeps the calls is a function to it
 	"rewrite/tokens":    {[]string{"rewrite/canon", "rewrite/sse", jsonx}, nil},

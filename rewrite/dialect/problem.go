@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"html"
 	"strconv"
 	"strings"
 	"unicode"
@@ -9,6 +10,7 @@ import (
 
 	"rolltap/internal/jsonx"
 	"rolltap/rewrite/canon"
+	"rolltap/rewrite/sse"
 )
 
 // ReadError is Translator.ReadError of every dialect: what stands in front of an upstream answers in shapes of its own, whatever is asked.
@@ -26,17 +28,20 @@ func ReadError(status int, body []byte) *canon.Problem {
 //	{"error":{"message","type","param","code"}}   code a number, a word or null; Anthropic has neither param nor code
 //	{"object":"error","message","type","param","code"}
 //	{"error":"Unauthorized"}   {"detail":"Not Found"}   {"detail":[{"loc":[…],"msg":"…"}]}
+//	{"error":{"msg"}}   {"detail":{"message"}}   {"errors":[{"message"}]}   {"errors":["…"]}
 //	{"response":{"error":{…}}}
-//	text, or a page
+//	text, a page, or an event stream with any of these
 //
 // The status is 0 when the given one is no error's and the body stands for none. The message is never empty, bounded, and names no address:
 // clients are not told where the upstream is. JSON that nobody knows is not quoted, as it may repeat what the client sent.
 func ReadProblem(status int, body []byte) *canon.Problem {
 	body = bytes.TrimSpace(body)
 	p := new(canon.Problem)
-	if jsonx.Valid(body) {
+	switch {
+	case jsonx.Valid(body):
 		readJSON(p, body)
-	} else {
+	case readFrames(p, body):
+	default:
 		p.Message = plainWords(body)
 	}
 	if 400 <= status && status <= 599 {
@@ -102,98 +107,177 @@ func StatusCode(p *canon.Problem) string {
 
 // readJSON reads the object that says what went wrong, or the words in its place.
 func readJSON(p *canon.Problem, raw []byte) {
-	for _, name := range [...]string{"error", "response"} {
-		inner := jsonx.Get(raw, name)
-		if name == "response" {
-			inner = jsonx.Get(inner, "error")
+	inner := failureIn(raw)
+	if jsonx.KindOf(inner) != jsonx.KindObject {
+		p.Message = spoken(inner, 0)
+		p.Status = ErrorStatus(nil, inner)
+	} else {
+		var members [3][]byte
+		jsonx.GetAll(inner, []string{"type", "param", "code"}, members[:])
+		p.Type, _ = jsonx.Text(members[0])
+		if p.Type == "error" { // the type of the whole, in the flat forms
+			p.Type = ""
 		}
-		if !jsonx.IsNull(inner) {
-			raw = inner
-			break
+		p.Param, _ = jsonx.Text(members[1])
+		p.Code, _ = jsonx.Text(members[2])
+		if _, err := strconv.Atoi(p.Code); err == nil {
+			p.Code = "" // codes are words (wire.md 5.3); a status is one by itself
 		}
+		p.Status = ErrorStatus(members[2], members[0])
+		p.Message = spoken(inner, 0)
 	}
-	if jsonx.KindOf(raw) != jsonx.KindObject {
-		p.Message = spoken(raw)
-		p.Status = ErrorStatus(nil, raw)
-		return
-	}
-	var members [5][]byte
-	jsonx.GetAll(raw, []string{"message", "type", "param", "code", "detail"}, members[:])
-	p.Type, _ = jsonx.Text(members[1])
-	if p.Type == "error" { // the type of the whole, in the flat forms
-		p.Type = ""
-	}
-	p.Param, _ = jsonx.Text(members[2])
-	p.Code, _ = jsonx.Text(members[3])
-	if _, err := strconv.Atoi(p.Code); err == nil {
-		p.Code = "" // codes are words (wire.md 5.3); a status is one by itself
-	}
-	p.Status = ErrorStatus(members[3], members[1])
-	if p.Message = spoken(members[0]); p.Message == "" {
-		p.Message = spoken(members[4])
+	if p.Message == "" { // {"error":true,"message":"…"}
+		p.Message = spoken(raw, 0)
 	}
 }
 
-// spoken is the words in a value: a text, or those of FastAPI's list of {"loc","msg"}.
-func spoken(raw []byte) string {
-	if jsonx.KindOf(raw) != jsonx.KindArray {
+// failureIn is what an object has as its error, which may be inside of a response or of a detail; else the object itself.
+func failureIn(raw []byte) []byte {
+	if inner := jsonx.Get(raw, "error"); !jsonx.IsNull(inner) {
+		return inner
+	}
+	if inner := jsonx.Get(jsonx.Get(raw, "response"), "error"); !jsonx.IsNull(inner) {
+		return inner
+	}
+	inner := jsonx.Get(raw, "detail")
+	if jsonx.KindOf(inner) != jsonx.KindObject || jsonx.KindOf(jsonx.Get(raw, "message")) == jsonx.KindString {
+		return raw
+	}
+	if nested := jsonx.Get(inner, "error"); !jsonx.IsNull(nested) {
+		return nested
+	}
+	return inner
+}
+
+// maxSpoken is how deep words are looked for.
+const maxSpoken = 6
+
+// spoken is the words in a value: a text, those of the elements of a list, or those of the first member of an object that has any and is
+// known to be words, behind the place that FastAPI gives them, {"loc","msg"}. Of no other member anything is said: it may repeat what the
+// client sent.
+func spoken(raw []byte, depth int) string {
+	if depth == maxSpoken {
+		return ""
+	}
+	switch jsonx.KindOf(raw) {
+	case jsonx.KindString:
 		text, _ := jsonx.Text(raw)
 		return text
-	}
-	var all strings.Builder
-	for it := jsonx.Array(raw); it.Next() && all.Len() < maxMessage; {
-		text, ok := jsonx.Text(jsonx.Get(it.Value(), "msg"))
-		if !ok {
-			continue
-		}
-		if all.Len() > 0 {
-			all.WriteString("; ")
-		}
-		first := true
-		for loc := jsonx.Array(jsonx.Get(it.Value(), "loc")); loc.Next(); first = false {
-			if !first {
-				all.WriteByte('.')
+	case jsonx.KindArray:
+		var all strings.Builder
+		for it := jsonx.Array(raw); it.Next() && all.Len() < maxMessage; {
+			text := spoken(it.Value(), depth+1)
+			if text != "" && all.Len() > 0 {
+				all.WriteString("; ")
 			}
-			if name, ok := jsonx.Text(loc.Value()); ok {
-				all.WriteString(name)
-			} else {
-				all.Write(loc.Value())
+			all.WriteString(text)
+		}
+		return all.String()
+	case jsonx.KindObject:
+		for _, name := range [...]string{"message", "msg", "detail", "errors", "error", "error_description", "title"} {
+			if text := spoken(jsonx.Get(raw, name), depth+1); text != "" {
+				return placeOf(jsonx.Get(raw, "loc")) + text
 			}
 		}
-		if !first {
-			all.WriteString(": ")
-		}
-		all.WriteString(text)
 	}
-	return all.String()
+	return ""
 }
 
-// plainWords is what a body that is no JSON says: plain text as it is, a page its title, and neither broken JSON nor bytes.
+// placeOf is FastAPI's list of names and numbers in front of what is said of it.
+func placeOf(loc []byte) string {
+	var place strings.Builder
+	for it := jsonx.Array(loc); it.Next() && place.Len() < maxMessage; {
+		if place.Len() > 0 {
+			place.WriteByte('.')
+		}
+		if name, ok := jsonx.Text(it.Value()); ok {
+			place.WriteString(name)
+		} else {
+			place.Write(it.Value())
+		}
+	}
+	if place.Len() > 0 {
+		place.WriteString(": ")
+	}
+	return place.String()
+}
+
+// readFrames reads the first event of a stream that says what went wrong, without the framing around it; false: that is no stream.
+func readFrames(p *canon.Problem, body []byte) bool {
+	var split sse.Splitter
+	split.Push(body)
+	found := false
+	var ev sse.Event
+	for p.Message == "" && (split.Next(&ev) || split.Finish(&ev)) {
+		*p = canon.Problem{}
+		if jsonx.Valid(ev.Data) {
+			readJSON(p, ev.Data)
+		} else {
+			p.Message = plainWords(ev.Data)
+		}
+		found = found || ev.HasData
+	}
+	return found
+}
+
+// plainWords is what a body that is no JSON says: plain text as it is, a page its title or else its text, and neither broken JSON nor bytes.
 func plainWords(body []byte) string {
-	body = body[:min(len(body), maxPage)]
+	body = bytes.ToValidUTF8(body[:min(len(body), maxPage)], []byte("\uFFFD"))
 	if len(body) > 0 && body[0] == '<' {
-		lower := asciiLower(body)
-		from := bytes.Index(lower, []byte("<title>"))
-		if from < 0 {
-			return ""
-		}
-		from += len("<title>")
-		length := bytes.Index(lower[from:], []byte("</title>"))
-		if length < 0 {
-			return ""
-		}
-		body = body[from : from+length]
+		body = pageWords(body)
 	}
-	text := bytes.ToValidUTF8(body, []byte("\uFFFD"))
 	switch {
-	case len(text) == 0 || text[0] == '{' || text[0] == '[' || text[0] == '"':
+	case len(body) == 0 || body[0] == '{' || body[0] == '[' || body[0] == '"':
 		return ""
-	case !bytes.ContainsFunc(text, unicode.IsLetter):
+	case !bytes.ContainsFunc(body, unicode.IsLetter):
 		return ""
-	case bytes.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' && r != '\r' }):
+	case bytes.ContainsFunc(body, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' && r != '\r' }):
 		return ""
 	}
-	return string(text)
+	return string(body)
+}
+
+// pageWords is the title of a page, else its text, on one line.
+func pageWords(page []byte) []byte {
+	lower := asciiLower(page)
+	words := title(page, lower)
+	if len(words) == 0 {
+		for tag := bytes.IndexByte(page, '<'); tag >= 0; tag = bytes.IndexByte(page, '<') {
+			words = append(append(words, page[:tag]...), ' ')
+			behind := tag + unseen(lower[tag:])
+			page, lower = page[behind:], lower[behind:]
+		}
+		words = append(words, page...)
+	}
+	line := bytes.Join(bytes.Fields(words), []byte{' '})
+	return []byte(html.UnescapeString(string(line)))
+}
+
+func title(page, lower []byte) []byte {
+	from := bytes.Index(lower, []byte("<title"))
+	if from < 0 {
+		return nil
+	}
+	from += unseen(lower[from:])
+	length := bytes.Index(lower[from:], []byte("</title>"))
+	if length < 0 {
+		return nil
+	}
+	return bytes.TrimSpace(page[from : from+length])
+}
+
+// unseen is how long the tag is that a page begins with, and with it what stands in a comment, a script or a style.
+func unseen(lower []byte) int {
+	end := ">"
+	for _, e := range [...][2]string{{"<!--", "-->"}, {"<script", "</script>"}, {"<style", "</style>"}} {
+		if bytes.HasPrefix(lower, []byte(e[0])) {
+			end = e[1]
+		}
+	}
+	if n := bytes.Index(lower, []byte(end)); n >= 0 {
+		return n + len(end)
+	}
+	return len(lower)
 }
 
 // asciiLower changes no length, as letters of other alphabets may.

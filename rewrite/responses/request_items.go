@@ -194,7 +194,7 @@ func (r *callReader) call(m *members, raw canon.Raw, path, text string) (err err
 	return nil
 }
 
-// result reads {"call_id":…,"output":"text" or [parts]}.
+// result reads {"call_id":…,"output":"text" or [parts]}. Without an output it is an empty one, as in every dialect: history is read leniently.
 func (r *callReader) result(m *members, raw canon.Raw, path string, custom bool) (err error) {
 	p := r.answer(raw, path)
 	p.Result.Custom = custom
@@ -204,11 +204,16 @@ func (r *callReader) result(m *members, raw canon.Raw, path string, custom bool)
 	if p.ItemID, err = m.text(path, "id"); err != nil {
 		return err
 	}
-	output := m.take("output")
-	if output == nil {
-		return canon.Invalid(path+".output", "is missing")
+	return r.answered(p, m, path, "output")
+}
+
+// answered reads what a result says: a string or a list of parts, nothing being an empty string.
+func (r *callReader) answered(p *canon.Part, m *members, path, member string) (err error) {
+	content := m.take(member)
+	if content == nil {
+		content = canon.Raw(`""`)
 	}
-	if p.Result.Parts, p.Result.Plain, err = r.content(nil, output, path+".output", nil); err != nil {
+	if p.Result.Parts, p.Result.Plain, err = r.content(nil, content, inside(path, member), nil); err != nil {
 		return err
 	}
 	p.Extra = m.rest()

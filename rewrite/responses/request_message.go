@@ -145,13 +145,5 @@ func (r *callReader) chatResult(m *members, path string) (err error) {
 	if p.Result.CallID, err = m.needed(path, "tool_call_id"); err != nil {
 		return err
 	}
-	content := m.take("content")
-	if content == nil {
-		content = canon.Raw(`""`)
-	}
-	if p.Result.Parts, p.Result.Plain, err = r.content(nil, content, path+".content", nil); err != nil {
-		return err
-	}
-	p.Extra = m.rest()
-	return nil
+	return r.answered(p, m, path, "content")
 }

@@ -10,17 +10,24 @@ func (chat) ReadResponse(body []byte) dialect.Summary {
 	var top [5][]byte
 	jsonx.GetAll(body, []string{"choices", "model", "usage", "error", "object"}, top[:])
 	choices, model, usage, problem, object := top[0], top[1], top[2], top[3], top[4]
-	var first []byte
-	if it := jsonx.Array(choices); it.Next() {
-		first = it.Value()
-	}
-	s := summary(model, jsonx.Get(first, "finish_reason"), usage)
+	s := summary(model, jsonx.Get(lowest(choices), "finish_reason"), usage)
 	if !jsonx.IsNull(problem) {
 		s.HasError, s.ErrorStatus = true, dialect.StatusOf(problem)
 	} else if isFlatError(object) {
 		s.HasError, s.ErrorStatus = true, dialect.StatusOf(body)
 	}
 	return s
+}
+
+// lowest is the choice with the lowest index, whatever their order, as a fold of the same stream tells of it; one without an index is the first.
+func lowest(choices []byte) (found []byte) {
+	var least int64
+	for it := jsonx.Array(choices); it.Next(); {
+		if index, _ := jsonx.Int(jsonx.Get(it.Value(), "index")); found == nil || index < least {
+			found, least = it.Value(), index
+		}
+	}
+	return found
 }
 
 // isFlatError: older vLLM puts the error's members beside object "error" (wire.md 1.7).

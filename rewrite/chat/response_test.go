@@ -16,6 +16,9 @@ func TestReadResponse(t *testing.T) {
 		{"an answer", `{"model":"m","choices":[{"finish_reason":"tool_calls"},{"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":2,` +
 			`"prompt_tokens_details":{"cached_tokens":3},"completion_tokens_details":{"reasoning_tokens":1}}}`,
 			dialect.Summary{Model: "m", Finish: "tool_calls", Usage: canon.Usage{Prompt: 5, Completion: 2, Cached: 3, CacheWrite: -1, Reasoning: 1}}},
+		{"choices in another order", `{"choices":[{"index":1,"finish_reason":"length"},{"index":0,"finish_reason":"stop"}]}`, dialect.Summary{Finish: "stop", Usage: unknown}},
+		{"a choice without an index is the first", `{"choices":[{"index":2,"finish_reason":"length"},{"finish_reason":"stop"}]}`, dialect.Summary{Finish: "stop", Usage: unknown}},
+		{"no first choice", `{"choices":[{"index":2,"finish_reason":"length"},{"index":1,"finish_reason":"stop"}]}`, dialect.Summary{Finish: "stop", Usage: unknown}},
 		{"counts that are none", `{"usage":{"prompt_tokens":true,"completion_tokens":2.0,"prompt_tokens_details":null}}`, dialect.Summary{Usage: unknown}},
 		{"cache counts of Anthropic are not added", `{"usage":{"prompt_tokens":5,"cache_read_input_tokens":3,"cache_creation_input_tokens":1}}`,
 			dialect.Summary{Usage: canon.Usage{Prompt: 5, Completion: -1, Cached: 3, CacheWrite: -1, Reasoning: -1}}},

@@ -280,7 +280,7 @@ func appendIdentity(dst []byte, object string, id, model canon.Text, created can
 		dst = append(dst, created...)
 	}
 	dst = append(dst, `,"model":"`...)
-	if asked.Model != nil {
+	if len(asked.Model) > 0 {
 		model = asked.Model
 	}
 	return append(append(dst, model...), '"')

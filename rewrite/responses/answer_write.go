@@ -259,7 +259,7 @@ func appendSimple(dst []byte, kind string, text []byte) []byte {
 // AppendAnswer says what the stream of the same answer says at its end.
 func (responses) AppendAnswer(dst []byte, a *canon.Answer, asked *canon.Request, o dialect.Options) ([]byte, error) {
 	b := newObject(asked, o)
-	b.usage = a.Usage
+	b.usage, b.served = a.Usage, a.Model
 	logprobs := a.Logprobs
 	for i := range a.Parts {
 		p := &a.Parts[i]

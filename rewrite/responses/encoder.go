@@ -45,6 +45,9 @@ func (e *encoder) Append(dst []byte, ev *canon.Event) []byte {
 	switch ev.Kind {
 	case canon.Start:
 		e.usage = ev.Usage
+		if len(e.asked.Model) == 0 && len(ev.Model) > 0 {
+			e.served, e.echo = clone(ev.Model), nil
+		}
 		return e.open(dst)
 	case canon.Ping:
 		if e.opened { // what comes before the start must not decide that this is a stream

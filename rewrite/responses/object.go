@@ -14,7 +14,8 @@ import (
 type object struct {
 	o      dialect.Options
 	asked  *canon.Request
-	echo   []byte // what the object repeats of the request, made once: requests of agents have 60 KiB
+	served canon.Text // the model as the upstream calls it, for who asked for none
+	echo   []byte     // what the object repeats of the request, made once: requests of agents have 60 KiB
 	items  []spoken
 	places []int // of the parts, in items; notSaid for one that the client cannot be told
 	usage  canon.Usage
@@ -69,7 +70,7 @@ func (b *object) append(dst []byte, how outcome) []byte {
 		dst = append(dst, `"}`...)
 	}
 	if b.echo == nil {
-		b.echo = appendEcho(nil, b.asked)
+		b.echo = appendEcho(nil, b.asked, b.served)
 	}
 	if how.status != "in_progress" {
 		dst = grow.Room(dst, b.size())
@@ -178,15 +179,17 @@ func echoedNames() (names [len(echoed)]string) {
 
 // appendEcho appends the members that repeat the request, as the client sent them (dialects.md 1.4): `,"background":false,…`. Where it sent
 // none they say what the API's own default is, or null where the upstream decides.
-func appendEcho(dst []byte, asked *canon.Request) []byte {
+func appendEcho(dst []byte, asked *canon.Request, served canon.Text) []byte {
 	names := echoedNames()
 	var sent [len(echoed)][]byte
 	if asked.From == canon.Responses {
 		jsonx.GetAll(asked.Body, names[:], sent[:])
 	}
 	dst = append(dst, `,"model":"`...)
-	dst = append(dst, asked.Model...)
-	dst = append(dst, '"')
+	if len(asked.Model) > 0 {
+		served = asked.Model
+	}
+	dst = append(append(dst, served...), '"')
 	for i := range echoed {
 		dst = append(dst, `,"`...)
 		dst = append(dst, echoed[i].name...)

@@ -39,7 +39,7 @@ type Stream struct {
 	content bool
 	ended   bool // the terminal event, or the failure
 	problem *canon.Problem
-	invalid bool // problem is that a frame could not be understood
+	invalid bool // problem is that a frame, or the whole, could not be understood
 }
 
 // NewStream begins to translate a stream. What the upstream says is folded for the record until it is longer than maxFold bytes.
@@ -257,7 +257,8 @@ func (s *Stream) emit(e *canon.Event) error {
 	switch e.Kind {
 	case canon.Start:
 		s.begun = true
-	case canon.Fail:
+	case canon.Fail: // that nobody can make an answer of it is not what the upstream says of itself
+		s.invalid = e.Problem.Code == canon.CodeUpstreamInvalid
 		s.fail(e.Problem)
 		return nil
 	case canon.Ended:

@@ -65,7 +65,7 @@ func toldFinish(stop canon.Stop, called bool, asked *canon.Request) string {
 }
 
 func unfinished() *canon.Problem {
-	return &canon.Problem{Status: 502, Message: "the upstream ended the stream without a finish reason"}
+	return canon.Unreadable("the upstream ended the stream without a finish reason")
 }
 
 // countIDs is the number of elements of a list of token ids, which are numbers; 0 when it is none.

@@ -308,17 +308,32 @@ func (s *Stream) replay(a *canon.Answer) error {
 }
 
 func (t *Translation) chain() chain {
-	return chain{filters: t.policy.filters(t.asked, t.names, &t.losses)}
+	return chain{filters: t.policy.filters(t.asked, t.names, &t.losses), window: t.window, counted: canon.NoUsage()}
 }
 
 // chain is the filters between the decoder and the client's order of events.
 type chain struct {
 	filters []filter
 	spare   [2][]canon.Event
+	window  int64 // how many tokens the model holds, 0 unknown
+	counted canon.Usage
+}
+
+// filled tells that prompt and completion take all that the model holds. Engines call that length as well (wire.md 1.7, 5.2).
+func (c *chain) filled() bool {
+	return c.window > 0 && c.counted.Prompt > 0 && c.counted.Completion >= 0 && c.counted.InAll() >= c.window
 }
 
 // run takes one event through all filters and appends what comes out.
 func (c *chain) run(dst []canon.Event, e *canon.Event) ([]canon.Event, error) {
+	switch e.Kind {
+	case canon.Counted:
+		c.counted = e.Usage
+	case canon.Ended:
+		if e.Stop.Reason == canon.StopLength && c.filled() {
+			e.Stop.Reason = canon.StopContext
+		}
+	}
 	switch len(c.filters) {
 	case 0:
 		return append(dst, *e), nil

@@ -17,6 +17,7 @@ type Translation struct {
 	losses           canon.Losses
 	asked            *canon.Request // what answers need of the client's request; nil until Request has succeeded
 	names            *toolNames
+	window           int64 // how many tokens the model holds, where policy had to ask; 0 unknown
 }
 
 // NewTranslation begins a translation. The policy is not changed as long as it lasts.
@@ -45,7 +46,14 @@ func (t *Translation) Request(body []byte) ([]byte, error) {
 			sent.Model = quoted[1 : len(quoted)-1]
 		}
 	}
-	names, err := t.policy.prepare(&sent, t.upstream.Name(), t.call, &t.losses)
+	call := t.call
+	if call.Window != nil {
+		call.Window = func(model string) int64 {
+			t.window = t.call.Window(model)
+			return t.window
+		}
+	}
+	names, err := t.policy.prepare(&sent, t.upstream.Name(), call, &t.losses)
 	if err != nil {
 		return nil, err
 	}

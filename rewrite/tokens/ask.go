@@ -18,10 +18,14 @@ type Wish struct {
 	Usage           bool // stream_options.include_usage
 	ContinuousUsage bool // stream_options.continuous_usage_stats
 
-	// HiddenReasoning is include_reasoning: false. The engine then holds back ids and log probabilities as well, of all tokens or of
-	// some (vllm.md 1, 9).
+	// HiddenReasoning is include_reasoning: false. Engines that are told so hold back ids and log probabilities as well, of all tokens or of
+	// some (vllm.md 1, 9), so it is not what they are told, and the client gets none of the three. Who asks for ids and log probabilities
+	// itself is passed through as it asked (wire.md 5.1).
 	HiddenReasoning bool
 }
+
+// hides tells that reasoning is taken out of the answer.
+func (w *Wish) hides() bool { return w.HiddenReasoning && !w.IDs }
 
 // The members of a Chat request that Ask looks at.
 const (
@@ -41,6 +45,7 @@ const (
 //	return_token_ids: true
 //	logprobs: true, top_logprobs: 0 where the client's own would be refused, show more, or (null) switch log probabilities off
 //	stream_options.include_usage: true, in a stream
+//	include_reasoning: true in the place of false, which would hold back what was asked for
 //
 // A value of the wrong type is left for the upstream to judge, as it is without token capture. The error is a *canon.Problem: a request for
 // several choices cannot be captured, and is not to be sent.
@@ -78,6 +83,10 @@ func Ask(body []byte) (sent []byte, w Wish, err error) {
 		case jsonx.KindNull, jsonx.KindInvalid:
 			s.set("stream_options", options, `{"include_usage":true}`)
 		}
+	}
+	if w.HiddenReasoning && !(w.IDs && w.Logprobs) {
+		s.set("include_reasoning", in[inIncludeReasoning], "true")
+		w.IDs, w.Logprobs = false, false // which tell what was reasoned
 	}
 	return s.bytes(), w, nil
 }

@@ -23,6 +23,7 @@ type chunk struct {
 	generated       list
 	logprobs, named list // named is the ids of entries written token_id:N
 	experts         []byte
+	reasoned        bool // the message that was read last holds reasoning that is hidden
 
 	carrier bool                                       // bundle is filled
 	bundle  struct{ prompt, generated, logprobs list } // of the message
@@ -154,6 +155,7 @@ func (c *chunk) readChoice(p []byte, i, depth int) int {
 			m.i, empty = c.readMessage(p, m.i, m.depth)
 			mute = empty && string(m.key) == "delta"
 			says = says || !mute
+			hidden = hidden || c.reasoned
 		case "logprobs":
 			from := m.i
 			m.i = c.readLogprobs(p, m.i, m.depth)
@@ -203,14 +205,25 @@ func (c *chunk) readChoice(p []byte, i, depth int) int {
 	return m.i
 }
 
-// readMessage reads a message, or a delta, for the bundle that a framework may have put on it (capture.md 5.3). empty: it is {}.
+// readMessage reads a message, or a delta, for the bundle that a framework may have put on it (capture.md 5.3). empty: it says nothing but
+// what is hidden.
 func (c *chunk) readMessage(p []byte, i, depth int) (end int, empty bool) {
+	c.reasoned = false
 	if i >= len(p) || p[i] != '{' {
 		return valueEnd(p, i, depth), false
 	}
 	var m members
 	m.enter(p, i, depth)
+	empty = true
 	for c.next(&m) {
+		if c.wish.hides() && (string(m.key) == "reasoning" || string(m.key) == "reasoning_content") {
+			if from := m.i; m.told() != nil {
+				c.reasoned = true
+				c.cutNullable(&m, from)
+			}
+			continue
+		}
+		empty = false
 		switch string(m.key) {
 		case "prompt_token_ids":
 			c.carrier = true
@@ -235,7 +248,7 @@ func (c *chunk) readMessage(p []byte, i, depth int) (end int, empty bool) {
 			m.skip()
 		}
 	}
-	return m.i, !m.begun
+	return m.i, empty
 }
 
 // readLogprobs reads the logprobs of a choice: {"content": [{"token", "logprob", …}]}.

@@ -15,9 +15,10 @@ func FuzzHider(f *testing.F) {
 		f.Add(r.body, 100, uint8(0))
 		f.Add(bytes.ReplaceAll(r.body, []byte("\n"), []byte("\r\n")), 7, uint8(3))
 	}
+	f.Add(recordings(f)["chat-stream-capture"].body, 900, uint8(16))
 	f.Add([]byte("data: {\"prompt_token_ids\":[1,\r\rdata:\ndata: 2],\r\ndata:\"choices\":[]}\n\n"), 3, uint8(1))
 	f.Fuzz(func(t *testing.T, body []byte, at int, wishes uint8) {
-		w := Wish{Streamed: true, IDs: wishes&1 > 0, Logprobs: wishes&2 > 0, Usage: wishes&4 > 0, ContinuousUsage: wishes&8 > 0}
+		w := Wish{Streamed: true, IDs: wishes&1 > 0, Logprobs: wishes&2 > 0, Usage: wishes&4 > 0, ContinuousUsage: wishes&8 > 0, HiddenReasoning: wishes&16 > 0}
 		whole, c := hide(w, false, body)
 		if untouched(body) && !bytes.Equal(whole, body) {
 			t.Error("an answer without anything to hide was changed")
@@ -48,7 +49,7 @@ func FuzzHider(f *testing.F) {
 
 // untouched tells whether nothing in the text can be the name of something that is hidden.
 func untouched(text []byte) bool {
-	for _, name := range []string{"token_id", "logprobs", "log_probs", "routed_experts", "usage", `\u`} {
+	for _, name := range []string{"token_id", "logprobs", "log_probs", "routed_experts", "usage", "reasoning", `\u`} {
 		if bytes.Contains(text, []byte(name)) {
 			return false
 		}

@@ -12,6 +12,7 @@ const maxEvent = 16 << 20
 // Hider takes out of an answer of the client's own dialect, Chat on both sides, what token capture asked for and the client did not. Every
 // other byte stays where it is, and a Collector sees all of it. It belongs to one goroutine.
 //
+//   - Reasoning that the client does not want to see goes like log probabilities.
 //   - Lists of ids go with their key; logprobs become null where the server spells its nulls, else they go too (vllm.md 2, wire.md 1.6).
 //   - Events that say nothing else go whole, with their blank line, and so does the usage behind the last choice. Comments in them stay.
 //   - Errors, the end of the stream and what is no JSON object pass as they are.
@@ -102,6 +103,7 @@ func (h *Hider) AppendRest(dst []byte) []byte {
 // mentions tells whether the beginning of an event may hold something that is hidden.
 func (h *Hider) mentions(raw []byte) bool {
 	return !h.chunk.wish.IDs && bytes.Contains(raw, []byte("token_id")) ||
+		h.chunk.wish.hides() && bytes.Contains(raw, []byte("reasoning")) ||
 		!h.chunk.wish.Logprobs && (bytes.Contains(raw, []byte("logprobs")) || bytes.Contains(raw, []byte("log_probs")))
 }
 

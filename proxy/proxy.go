@@ -218,7 +218,7 @@ func (x *exchange) problem(status int, code, message string) []byte {
 	if d == nil {
 		d = rewrite.DialectOf(canon.Chat)
 	}
-	return d.AppendError(nil, canon.Problem{Status: status, Code: code, Message: message, Param: x.param})
+	return d.AppendError(nil, canon.Problem{Status: status, Code: code, Message: message, Param: x.param, Request: x.callID})
 }
 
 func (x *exchange) write(status int, code string, body []byte) {

@@ -53,7 +53,7 @@ func (x *exchange) translateRequest() bool {
 
 // translationCall is what a translation has to know of the exchange.
 func (x *exchange) translationCall() rewrite.Call {
-	c := rewrite.Call{ID: x.callID, Created: x.start.Unix(), Codex: isCodex(x.in.Header)}
+	c := rewrite.Call{ID: x.callID, Record: x.callID, Created: x.start.Unix(), Codex: isCodex(x.in.Header)}
 	if c.ID == "" {
 		c.ID = newCallID()
 	}

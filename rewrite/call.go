@@ -8,6 +8,7 @@ import (
 // Call is what the exchange around one translation knows.
 type Call struct {
 	ID      string         // as dialect.Options.ID
+	Record  string         // the id under which the call is recorded, which errors name; "" none
 	Created int64          // when the exchange began, in Unix seconds
 	Codex   bool           // the client is Codex
 	Target  dialect.Target // what the target of the client's request says of the call

@@ -15,7 +15,7 @@ import (
 // asking is a translation whose client asked for all that can be seen.
 func asking(tb testing.TB, client, upstream canon.Dialect, stream bool) *rewrite.Translation {
 	policy := rewrite.DefaultPolicy()
-	call := rewrite.Call{ID: "1", Target: dialect.Target{Model: "m", Stream: stream}}
+	call := rewrite.Call{ID: "1", Record: "1", Target: dialect.Target{Model: "m", Stream: stream}}
 	tr := rewrite.NewTranslation(translator(tb, client), translator(tb, upstream), &policy, call)
 	body := map[canon.Dialect]string{
 		canon.Chat:      `{"model":"m","messages":[{"role":"user","content":"x"}]}`,

@@ -196,6 +196,7 @@ func emptyTurn() *canon.Answer {
 // status has one (dialects.md 1.15.2).
 func (t *Translation) AppendProblem(dst []byte, p *canon.Problem) []byte {
 	q := *p
+	q.Request = t.call.Record
 	if q.Code == "" {
 		q.Code = dialect.StatusCode(&q)
 	}

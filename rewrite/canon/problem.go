@@ -16,6 +16,7 @@ type Problem struct {
 	Type    string // the error type that the upstream named; "": by Status
 	Message string // never holds what the client sent
 	Param   string // path of the field at fault in the client's request, "tools[1].name"; "" null
+	Request string // id of the record of the call, letters and digits, for dialects whose errors have it; "" none
 }
 
 func (p *Problem) Error() string {

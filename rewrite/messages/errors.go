@@ -6,7 +6,7 @@ import (
 	"rolltap/rewrite/dialect"
 )
 
-// AppendError: the envelope has no place for code and param (wire.md 3.1.4).
+// AppendError: the envelope has no place for code and param (wire.md 3.1.4). An event of a stream names no request (dialects.md 2.4.2).
 func (messages) AppendError(dst []byte, p canon.Problem) []byte {
 	message := p.Message
 	if p.Code == canon.CodeOverflow {
@@ -15,8 +15,11 @@ func (messages) AppendError(dst []byte, p canon.Problem) []byte {
 	dst = append(dst, `{"type":"error","error":{"type":`...)
 	dst = jsonx.AppendString(dst, errorType(&p))
 	dst = append(dst, `,"message":`...)
-	dst = jsonx.AppendString(dst, message)
-	return append(dst, '}', '}')
+	dst = append(jsonx.AppendString(dst, message), '}')
+	if p.Request != "" {
+		dst = append(append(append(dst, `,"request_id":"req_`...), p.Request...), '"')
+	}
+	return append(dst, '}')
 }
 
 // errorType is the type that the upstream named where it is one of this dialect and tells more than the status does: OpenAI calls many things

@@ -74,8 +74,10 @@ type exchange struct {
 	foldLate       bool          // it is put together at the end, from response
 	unfolded       bool          // and that could not be done
 	growing        capture.Loan  // of what grows with the answer
-	unweighed      int           // bytes of the answer that came since it was last counted
-	braced         int64         // of the bursts that may be at once; 0: it has no turn
+	passed         int           // bytes of the answer that were weighed, and at which they were counted last
+	weighAt        int
+	turn           capture.Loan  // of the bursts that may be at once
+	braced         time.Duration // it has waited for that
 	gate           *gate
 	source         string // of the answer: upstream, local, or none yet
 	localReason    string

@@ -46,8 +46,8 @@ type Handler struct {
 	windows      windows
 	memory       memory
 	slots        *semaphore.Weighted // nil: no bound
-	bursts       *semaphore.Weighted // of burstBudget bytes, see brace
-	burstBudget  int64
+	bursts       *capture.Budget
+	burstMost    int64 // of them that one exchange may have: all
 	buffers      *bufferPool
 	small        *bufferPool // of pumps: a translated stream holds two as long as it lasts
 	copyOptions  capture.CopyOptions
@@ -69,7 +69,7 @@ type Handler struct {
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	x := &exchange{h: h, in: r, out: newAnswer(w, r), start: time.Now(), growing: capture.Loan{Budget: h.foldOptions.Budget}}
+	x := &exchange{h: h, in: r, out: newAnswer(w, r), start: time.Now(), growing: capture.Loan{Budget: h.foldOptions.Budget}, turn: capture.Loan{Budget: h.bursts}}
 	h.inFlight.Add(1)
 	h.metrics.InFlight(1)
 	x.ctx, x.cancel = context.WithCancelCause(r.Context())
@@ -446,7 +446,7 @@ func newHandler(cfg Config, log *zap.Logger, m *metrics.Metrics, store *capture.
 		foldOptions: capture.CopyOptions{
 			Max: math.MaxInt64, Budget: capture.NewBudget(memoryFor(foldBudget)),
 		},
-		bursts: semaphore.NewWeighted(memoryFor(burstBudget)), burstBudget: memoryFor(burstBudget),
+		bursts: capture.NewBudget(memoryFor(burstBudget)), burstMost: memoryFor(burstBudget),
 		wholeRequest: memoryFor(int64(cfg.MaxRequestBytes)),
 		wholeAnswer:  int(memoryFor(maxAnswer)),
 	}

@@ -162,6 +162,9 @@ func (x *exchange) record() *capture.Record {
 	if r.Upstream != nil && r.Upstream.Request != nil {
 		x.sent = nil
 	}
+	if r.Upstream != nil && r.Upstream.Response != nil {
+		x.said = nil
+	}
 	x.request, x.response, x.folded = nil, nil, nil
 	return r
 }

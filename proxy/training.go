@@ -286,12 +286,14 @@ func (t *taught) shorten(e *training.Entry) error {
 
 // readAnswer hands the answer as the client saw it to use, a JSON object; not at all when it is none.
 func (x *exchange) readAnswer(use func(answer []byte)) {
-	answer := x.response
+	answer, most := x.response, int64(maxSummary)
 	if x.streamed {
-		answer = x.folded
+		if answer = x.folded; answer != nil {
+			most = answer.Len()
+		}
 	}
 	if answer != nil && answer.IsObject() {
-		x.h.whole(answer, maxSummary, use)
+		x.h.whole(answer, most, use)
 	}
 }
 

@@ -221,8 +221,6 @@ func (tr *translated) take(c chunk) (*http.Response, error) {
 	switch {
 	case tr.head == nil: // it never came
 		return tr.lost(situationUnavailable, c.err)
-	case errors.Is(c.err, errUndecodable):
-		return tr.broken(situationInvalid, http.StatusBadGateway, codeUpstreamInvalid, c.err.Error())
 	case !tr.sse:
 		had := 0
 		if tr.x.said != nil {
@@ -239,6 +237,8 @@ func (tr *translated) take(c chunk) (*http.Response, error) {
 		switch {
 		case c.err == nil:
 			return nil, nil
+		case errors.Is(c.err, errUndecodable):
+			return tr.undecodable(c.err)
 		case !errors.Is(c.err, io.EOF):
 			return tr.lost(situationCut, c.err)
 		}
@@ -291,6 +291,9 @@ func (tr *translated) advance(out []byte, err error) (*http.Response, error) {
 		tr.pending = bytes.Clone(out)
 		if errors.Is(err, io.EOF) {
 			return tr.broken(situationTruncated, http.StatusBadGateway, codeUpstreamCut, upstreamError+"it ended its stream without an end")
+		}
+		if errors.Is(err, errUndecodable) {
+			return tr.undecodable(err)
 		}
 		return tr.lost(situationCut, err)
 	default:
@@ -363,6 +366,11 @@ func (tr *translated) broken(s situation, status int, code, message string) (*ht
 	return tr.response(http.StatusOK, true, -1), nil
 }
 
+// undecodable ends an answer that is not what its content coding says, behind what of it was.
+func (tr *translated) undecodable(err error) (*http.Response, error) {
+	return tr.broken(situationInvalid, http.StatusBadGateway, codeUpstreamInvalid, err.Error())
+}
+
 // lost ends an answer whose upstream broke off.
 func (tr *translated) lost(s situation, err error) (*http.Response, error) {
 	tr.x.cause = err
@@ -427,17 +435,14 @@ func (tr *translated) summary() dialect.Summary {
 }
 
 // upstreamBody is what the upstream said, for the record: an object of its dialect, or its text; nil when it said nothing, or there was no memory
-// for it, which is when it is not whole.
+// for it, which is when it is not whole. The exchange has it until the record does.
 func (tr *translated) upstreamBody() (body *capture.Copy, whole bool) {
-	if tr.stream == nil || !tr.sse {
-		body, tr.x.said = tr.x.said, nil
-		return body, true
+	whole = tr.stream == nil || !tr.stream.GaveUp()
+	if tr.x.said == nil && tr.stream != nil && tr.sse {
+		if said := tr.stream.AppendUpstream(nil); len(said) > 0 {
+			tr.stream.Drop()
+			tr.x.said = capture.Fold(tr.x.h.foldOptions, said)
+		}
 	}
-	said := tr.stream.AppendUpstream(nil)
-	whole = !tr.stream.GaveUp()
-	tr.stream.GiveUp()
-	if len(said) == 0 {
-		return nil, whole
-	}
-	return capture.Fold(tr.x.h.foldOptions, said), whole
+	return tr.x.said, whole
 }

@@ -383,3 +383,38 @@ func TestTranslatedAnswerThatCannotBeDecoded(t *testing.T) {
 		}
 	}
 }
+
+// What comes together with the error of a content coding counts: the checksum of a coding stands behind its last byte.
+func TestTranslatedAnswerWithAWrongChecksum(t *testing.T) {
+	up := chatSample()
+	wrong := func(text string) string {
+		body := encoded(t, "deflate", []string{text})[0]
+		body[len(body)-1] ^= 1
+		return string(body)
+	}
+	for _, dialect := range []string{"messages", "responses"} {
+		s := sampleOf(dialect)
+		for _, stream := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/stream %v", dialect, stream), func(t *testing.T) {
+				t.Parallel()
+				ask, want := s.ask, 502
+				if stream {
+					ask, want = s.askStream, 200
+				}
+				u := newUpstream(t, func(k *call) {
+					if stream {
+						k.reply(200, "text/event-stream", wrong(up.stream()), "Content-Encoding", "deflate")
+						return
+					}
+					k.reply(200, "application/json", wrong(up.unary), "Content-Encoding", "deflate")
+				})
+				r := start(t, u.url(), chatOnly)
+				if got := r.exchange("/ng-rollout/r"+s.path, ask); got.status != want || got.cut {
+					t.Errorf("answered %d, cut %v: %s", got.status, got.cut, got.body)
+				}
+				r.record("r").expect(t, "rolltap.upstream.response.choices.0.message.content", "Hello there", "rolltap.usage.completion_tokens", 2,
+					"rolltap.finish_reason", "stop")
+			})
+		}
+	}
+}

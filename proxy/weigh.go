@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"context"
 	"io"
 	"time"
 
@@ -15,15 +14,16 @@ import (
 // one says once more, token ids, events that come in pieces. Where nothing is left, what a stream adds up to is given up, and put together
 // again when it has ended, from the copy, which may be in a file: one long answer at a time.
 
-// weighStep is how much of an answer passes between two looks at what is kept of it. An answer that has no more is not counted.
+// weighStep is how much of an answer passes at least between two looks at what is kept of it: an eighth of what has passed, since a look costs as much
+// as it has parts. An answer that has no more is not counted.
 const weighStep = 64 << 10
 
 // weigh is told of every piece of an answer.
 func (x *exchange) weigh(p []byte) {
-	if x.unweighed += len(p); x.unweighed < weighStep {
+	if x.passed += len(p); x.passed < x.weighAt+weighStep {
 		return
 	}
-	x.unweighed = 0
+	x.weighAt = x.passed + x.passed/8
 	must := weighStep
 	if x.gate != nil {
 		must += cap(x.gate.held)
@@ -64,17 +64,21 @@ func (x *exchange) weigh(p []byte) {
 func (x *exchange) foldAnswer() (*capture.Copy, dialect.Summary) {
 	switch {
 	case x.translated != nil && !x.translated.stream.Begun(): // its opening and its failure were made here
-		x.observer.GiveUp()
+		x.observer.Drop()
 		return nil, dialect.Summary{Usage: canon.NoUsage()}
-	case x.foldLate:
+	case x.foldLate && x.callID != "" && !x.response.Truncated(): // the beginning of an answer is none
 		return x.foldAgain()
 	}
 	return x.fold(x.observer)
 }
 
 func (x *exchange) fold(o *rewrite.Observer) (*capture.Copy, dialect.Summary) {
-	body, summary := o.AppendResponse(nil), o.Summary()
-	o.GiveUp()
+	var summary dialect.Summary
+	if x.translated == nil { // else it is that of what the upstream said
+		summary = o.Summary()
+	}
+	body := o.AppendResponse(nil)
+	o.Drop()
 	x.growing.Release()
 	if len(body) == 0 {
 		return nil, summary
@@ -91,10 +95,14 @@ func (x *exchange) foldAgain() (*capture.Copy, dialect.Summary) {
 	defer x.h.buffers.Put(buf)
 	from := x.response.NewReader()
 	defer from.Close()
+	passed, look := 0, 0
 	for {
 		n, err := from.Read(buf)
-		if o.Push(buf[:n]); o.FoldSize() > x.h.wholeAnswer {
-			o.GiveUp()
+		o.Push(buf[:n])
+		if passed += n; passed >= look+weighStep {
+			if look = passed + passed/8; o.FoldSize() > x.h.wholeAnswer {
+				o.GiveUp()
+			}
 		}
 		if err != nil {
 			if err != io.EOF {
@@ -106,7 +114,7 @@ func (x *exchange) foldAgain() (*capture.Copy, dialect.Summary) {
 	if x.gate.decoded == nil || !x.gate.broken {
 		o.Finish()
 	}
-	x.unfolded = !o.Folded() || x.response.Truncated()
+	x.unfolded = !o.Folded()
 	return x.fold(o)
 }
 
@@ -115,27 +123,28 @@ func (x *exchange) foldAgain() (*capture.Copy, dialect.Summary) {
 const (
 	burst     = 10 // times what was said, at most
 	freeBurst = 256 << 10
-	burstWait = 10 * time.Second // a client that reads slowly keeps nobody for longer
+	burstWait = 5 * time.Second // all waits of an exchange together; meanwhile its client is not kept alive
+	burstPoll = 5 * time.Millisecond
 )
 
-// brace waits for its turn to make much of n bytes, until relax.
+// brace waits for its turn to make much of n bytes, until relax. Who has waited for as long as anybody may goes on without one.
 func (x *exchange) brace(n int) {
-	need := min(int64(n)*burst, x.h.burstBudget)
-	if need <= max(freeBurst, x.braced) {
+	need := min(int64(n)*burst, x.h.burstMost)
+	if need <= freeBurst || x.turn.Hold(need) {
 		return
 	}
-	x.relax()
-	ctx, cancel := context.WithTimeout(x.ctx, burstWait)
-	defer cancel()
-	if x.h.bursts.Acquire(ctx, need) == nil {
-		x.braced = need
+	began := x.elapsed()
+	tick := time.NewTicker(burstPoll) // whoever gives something back does not know who waits; small ones pass large ones
+	defer tick.Stop()
+	for x.braced+x.elapsed()-began < burstWait && !x.turn.Hold(need) {
+		select {
+		case <-tick.C:
+		case <-x.ctx.Done():
+			return
+		}
 	}
+	x.braced += x.elapsed() - began
 }
 
 // relax ends the turn.
-func (x *exchange) relax() {
-	if x.braced > 0 {
-		x.h.bursts.Release(x.braced)
-		x.braced = 0
-	}
-}
+func (x *exchange) relax() { x.turn.Release() }

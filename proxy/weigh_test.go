@@ -9,8 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"rolltap/capture"
 )
 
@@ -101,6 +99,29 @@ func TestLongStreams_foldWithoutMemory(t *testing.T) {
 	}
 }
 
+// Of a stream that is longer than its copy there is no response, and all that is said of it in a few words, whenever its fold was given up.
+func TestLongStreams_longerThanTheCopy(t *testing.T) {
+	for _, s := range samples() {
+		t.Run(s.dialect, func(t *testing.T) {
+			t.Parallel()
+			stream := longStream(s, true)
+			u := newUpstream(t, func(k *call) {
+				k.open(200, "text/event-stream")
+				k.chunk(stream)
+				k.end()
+			})
+			r := start(t, u.url(), func(c *Config) { c.CaptureMaxBytes = Size(len(stream) * 3 / 4) })
+			for _, budget := range []int64{1 << 20, 0} {
+				r.srv.handler.foldOptions.Budget = capture.NewBudget(budget)
+				rollout := fmt.Sprint("r", budget)
+				r.exchange("/ng-rollout/"+rollout+s.path, s.askStream)
+				r.record(rollout).expect(t, "response", nil, "rolltap.truncated.0", "response", "rolltap.truncated.1", nil,
+					"rolltap.finish_reason", "stop", "rolltap.usage.prompt_tokens", 3, "rolltap.usage.completion_tokens", 2, "rolltap.outcome", "ok")
+			}
+		})
+	}
+}
+
 // shape is a response without what differs from call to call.
 func shape(response any) string {
 	m, _ := response.(map[string]any)
@@ -135,16 +156,20 @@ func TestLongStreams_tooLongToFold(t *testing.T) {
 	}
 }
 
-// Long ends take turns, and a slow one keeps nobody for long.
+// Long ends take turns, and a slow one keeps nobody for long, however many ends an answer has.
 func TestLongEnds_takeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const budget = 10 << 20
-		h := &Handler{bursts: semaphore.NewWeighted(budget), burstBudget: budget}
-		of := func() *exchange { return &exchange{h: h, ctx: t.Context()} }
+		h := &Handler{bursts: capture.NewBudget(budget), burstMost: budget}
+		of := func() *exchange {
+			return &exchange{h: h, ctx: t.Context(), start: time.Now(), turn: capture.Loan{Budget: h.bursts}}
+		}
 		began := time.Now()
-		short := of()
-		if short.brace(freeBurst / burst); short.braced != 0 {
-			t.Error("a short end needs no turn")
+		taken := func(want time.Duration, what string) {
+			t.Helper()
+			if took := time.Since(began); took < want || took > want+2*burstPoll {
+				t.Errorf("%s: after %s, want %s", what, took, want)
+			}
 		}
 		first, second, third := of(), of(), of()
 		first.brace(2 * budget) // as much as there is
@@ -154,28 +179,28 @@ func TestLongEnds_takeTurns(t *testing.T) {
 			time.Sleep(time.Second)
 			first.relax()
 		}()
-		if second.brace(budget / burst / 2); second.braced != budget/2 || time.Since(began) != time.Second {
-			t.Errorf("the second has %d bytes after %s", second.braced, time.Since(began))
-		}
+		of().brace(freeBurst / burst)
+		taken(0, "a short end needs no turn")
+		second.brace(budget / burst)
+		taken(time.Second, "the second waits for the first")
 		<-relaxed
-		if second.brace(budget / burst / 4); second.braced != budget/2 {
-			t.Error("less than what it has is no other turn")
-		}
-		if third.brace(budget); third.braced != 0 || time.Since(began) != time.Second+burstWait {
-			t.Errorf("the third has %d bytes after %s", third.braced, time.Since(began))
-		}
-		third.relax()
+		third.brace(budget / burst)
+		taken(time.Second+burstWait, "the third does not wait for ever")
+		third.brace(budget / burst)
+		taken(time.Second+burstWait, "nor once more")
 		second.relax()
-		if !h.bursts.TryAcquire(budget) {
-			t.Error("something was not given back")
-		}
-		h.bursts.Release(budget)
 		ctx, cancel := context.WithCancel(t.Context())
 		first.brace(budget)
 		go cancel()
-		gone := &exchange{h: h, ctx: ctx}
-		if gone.brace(budget); gone.braced != 0 || time.Since(began) != time.Second+burstWait {
-			t.Error("who has left waits for nothing")
+		gone := of()
+		gone.ctx = ctx
+		gone.brace(budget)
+		taken(time.Second+burstWait, "who has left waits for nothing")
+		for _, x := range []*exchange{first, third, gone} {
+			x.relax()
+		}
+		if all := (capture.Loan{Budget: h.bursts}); !all.Hold(budget) {
+			t.Error("something was not given back")
 		}
 	})
 }
@@ -203,11 +228,9 @@ func TestLongEnds_giveTheTurnBack(t *testing.T) {
 				r.exchange("/ng-rollout/r"+s.path, s.askStream)
 				r.exchange("/ng-rollout/r"+s.path, s.ask)
 				eventually(t, "every turn is over", func() bool {
-					if !h.bursts.TryAcquire(h.burstBudget) {
-						return false
-					}
-					h.bursts.Release(h.burstBudget)
-					return true
+					all := capture.Loan{Budget: h.bursts}
+					defer all.Release()
+					return all.Hold(h.burstMost)
 				})
 				if n := len(r.records("r")); n != 2 {
 					t.Errorf("%d records", n)

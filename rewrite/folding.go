@@ -47,6 +47,9 @@ func (f *folding) giveUp() {
 	}
 }
 
+// drop lets go of what was folded, and of its summary.
+func (f *folding) drop() { f.folder = nil }
+
 // whole tells that append has all that was said.
 func (f *folding) whole() bool { return f.folder != nil && !f.partial }
 

@@ -91,6 +91,9 @@ func (o *Observer) event(ev *sse.Event) {
 // GiveUp lets go of the fold; everything else goes on.
 func (o *Observer) GiveUp() { o.fold.giveUp() }
 
+// Drop is GiveUp of who asks nothing more.
+func (o *Observer) Drop() { o.fold.drop() }
+
 // FoldSize is about how much memory the fold takes, in bytes; 0 once it is given up.
 func (o *Observer) FoldSize() int { return o.fold.size() }
 

@@ -168,13 +168,21 @@ func (s *Stream) EmptyTurn() []byte {
 }
 
 // Answer is the answer for a client that wants no stream, of a stream that Ended without a failure.
-func (s *Stream) Answer() ([]byte, error) { return s.t.append(s.whole.Answer()) }
+func (s *Stream) Answer() ([]byte, error) {
+	if s.before != nil {
+		s.before(s.said)
+	}
+	return s.t.append(s.whole.Answer())
+}
 
 // AppendUpstream appends what the upstream said so far as one unary answer of its dialect, or nothing: when nothing was said, or it GaveUp.
 func (s *Stream) AppendUpstream(dst []byte) []byte { return s.fold.append(dst) }
 
 // GiveUp lets go of what AppendUpstream has to say.
 func (s *Stream) GiveUp() { s.fold.giveUp() }
+
+// Drop is GiveUp of who asks nothing more.
+func (s *Stream) Drop() { s.fold.drop() }
 
 // GaveUp tells that what AppendUpstream would say was given up.
 func (s *Stream) GaveUp() bool { return s.fold.partial }

@@ -182,9 +182,9 @@ func (f *folder) append(dst []byte) []byte {
 func (f *folder) Size() int { return cap(f.final) + cap(f.snapshot) + f.items.Size((*item).size) }
 
 func (f *folder) Summary() dialect.Summary {
-	said := f.final // as a rule: nothing has to be put together to be read
-	if said == nil || f.full {
-		said = f.AppendResponse(nil)
+	said := f.final
+	if said == nil {
+		said = f.snapshot // what was put together behind it has no status, and so no finish reason
 	}
 	s := summary(said)
 	s.HasError = s.HasError || f.failed

@@ -487,7 +487,7 @@ func newHandler(cfg Config, log *zap.Logger, m *metrics.Metrics, store *capture.
 // What may be held in memory at once where the process has enough; see memoryFor.
 const (
 	copyBudget  = 64 << 20  // copies of all exchanges; beyond it they move to spool files
-	foldBudget  = 128 << 20 // what grows with answers beside their copies, see weigh
+	foldBudget  = 512 << 20 // what grows with answers beside their copies, see weigh
 	burstBudget = 128 << 20 // what ends of translated answers take for a moment, see brace
 	lineBudget  = 256 << 20 // encoded records that wait for the disk; beyond it they are streamed from the copies
 )

@@ -237,8 +237,9 @@ func (tr *translated) take(c chunk) (*http.Response, error) {
 		switch {
 		case c.err == nil:
 			return nil, nil
-		case errors.Is(c.err, errUndecodable):
+		case errors.Is(c.err, errUndecodable) && tr.head.StatusCode < 400: // the status of an error says enough
 			return tr.undecodable(c.err)
+		case errors.Is(c.err, errUndecodable):
 		case !errors.Is(c.err, io.EOF):
 			return tr.lost(situationCut, c.err)
 		}

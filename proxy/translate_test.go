@@ -384,6 +384,26 @@ func TestTranslatedAnswerThatCannotBeDecoded(t *testing.T) {
 	}
 }
 
+// An error whose words cannot be decoded keeps its status.
+func TestTranslatedErrorThatCannotBeDecoded(t *testing.T) {
+	for _, dialect := range []string{"messages", "responses"} {
+		for _, coding := range []string{"br", "gzip"} {
+			t.Run(dialect+"/"+coding, func(t *testing.T) {
+				t.Parallel()
+				s := sampleOf(dialect)
+				u := newUpstream(t, func(k *call) {
+					k.reply(429, "application/json", "slow down, please", "Content-Encoding", coding, "Retry-After", "7")
+				})
+				r := start(t, u.url(), chatOnly)
+				if got := r.exchange("/ng-rollout/r"+s.path, s.askStream); got.status != 429 || got.header.Get("Retry-After") != "7" {
+					t.Errorf("answered %d %v %s", got.status, got.header, got.body)
+				}
+				r.record("r").expect(t, "rolltap.outcome", "upstream_error", "error_category", "rate_limit", "upstream_status_code", 429, "response_source", "upstream")
+			})
+		}
+	}
+}
+
 // What comes together with the error of a content coding counts: the checksum of a coding stands behind its last byte.
 func TestTranslatedAnswerWithAWrongChecksum(t *testing.T) {
 	up := chatSample()

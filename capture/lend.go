@@ -75,11 +75,11 @@ func Adopt(o CopyOptions, b []byte) *Copy {
 }
 
 // Fold returns a copy that is b, a compact JSON object, which is not looked through again to find that out. It stays in memory as far as
-// o.Budget gives, and moves to a file otherwise.
+// o.Budget gives, and moves to a file otherwise; a short one stays, since descriptors are scarce, too.
 func Fold(o CopyOptions, b []byte) *Copy {
 	c := Adopt(o, b)
 	c.judged, c.kind, c.tight = c.total, jsonx.KindObject, true
-	if c.total > firstGrowth && !c.take(c.total) {
+	if c.total > spoolTail && !c.take(c.total) {
 		c.unload(nil)
 	}
 	return c

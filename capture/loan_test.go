@@ -40,7 +40,7 @@ func TestLoan(t *testing.T) {
 
 // A fold counts where copies do, and goes to a file where they have left nothing.
 func TestFold(t *testing.T) {
-	object := []byte(`{"text":"` + strings.Repeat("x", 4*firstGrowth) + `"}`)
+	object := []byte(`{"text":"` + strings.Repeat("x", spoolTail) + `"}`)
 	size := int64(len(object))
 	for _, c := range []struct {
 		name   string
@@ -61,6 +61,9 @@ func TestFold(t *testing.T) {
 		}
 	}
 	b := NewBudget(0)
+	if f := Fold(CopyOptions{Budget: b, Dir: t.TempDir()}, []byte(`{}`)); f.spool != nil || !f.IsObject() {
+		t.Error("a short one needs no file")
+	}
 	if f := Fold(CopyOptions{Budget: b, Dir: t.TempDir() + "/missing"}, object); f.Truncated() || f.Len() != size {
 		t.Error("without a file it stays where it is")
 	}

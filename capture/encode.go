@@ -3,6 +3,7 @@ package capture
 import (
 	"cmp"
 	"strconv"
+	"strings"
 	"time"
 
 	"rolltap/internal/jsonx"
@@ -238,17 +239,17 @@ func (e *encoder) upstream(u *Upstream) {
 	e.intOrNull(u.Status)
 	e.raw(`,"model":`)
 	e.str(u.Model)
-	e.upstreamBody("request", u.Request)
-	e.upstreamBody("response", u.Response)
+	e.upstreamBody("upstream.request", u.Request)
+	e.upstreamBody("upstream.response", u.Response)
 	e.raw(`}`)
 }
 
-// upstreamBody writes a body of the upstream side: compacted JSON, or text when it is none or too long.
-func (e *encoder) upstreamBody(name string, c *Copy) {
+// upstreamBody writes a body of the upstream side, named as in truncated: compacted JSON, or text when it is none or too long.
+func (e *encoder) upstreamBody(full string, c *Copy) {
 	if c == nil || c.Len() == 0 || e.err != nil {
 		return
 	}
-	n, full := c.Len(), "upstream."+name
+	n, name := c.Len(), strings.TrimPrefix(full, "upstream.")
 	if c.Truncated() {
 		e.lost = append(e.lost, full)
 	}

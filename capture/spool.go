@@ -2,6 +2,7 @@ package capture
 
 import (
 	"io"
+	"math"
 	"os"
 	"sync/atomic"
 
@@ -52,6 +53,14 @@ func maxFiles() int64 {
 		return 256 // what every system gives
 	}
 	return int64(min(uint64(r.Cur), 1<<20))
+}
+
+// Size is how many bytes there are in all.
+func (b *Budget) Size() int64 {
+	if b == nil {
+		return math.MaxInt64
+	}
+	return b.total
 }
 
 // scarce tells that less than half is left.

@@ -61,6 +61,57 @@ func newDecoder(coding string, r io.Reader) (io.ReadCloser, error) {
 	return nil, fmt.Errorf("%w %q", errCoding, coding)
 }
 
+// plainBody is the body of an answer without the content coding that it was not asked to have.
+func plainBody(res *http.Response) (io.ReadCloser, error) {
+	coding := contentCoding(res.Header)
+	if coding == "" {
+		return res.Body, nil
+	}
+	src := &codedBody{Reader: res.Body}
+	d, err := newDecoder(coding, src)
+	if err != nil {
+		return nil, src.explain(err)
+	}
+	return &decodedBody{d, src}, nil
+}
+
+// errUndecodable says that a body came, and is not what its content coding says.
+var errUndecodable = errors.New("the upstream's answer cannot be decoded")
+
+// codedBody is what a decoder reads, and knows whether its errors are about that.
+type codedBody struct {
+	io.Reader
+	broke bool
+}
+
+func (b *codedBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	b.broke = err != nil && err != io.EOF
+	return n, err
+}
+
+// explain tells a body that cannot be decoded from one that broke off.
+func (b *codedBody) explain(err error) error {
+	if b.broke || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errUndecodable, err)
+}
+
+// decodedBody is a decoder whose errors are explained.
+type decodedBody struct {
+	io.ReadCloser
+	src *codedBody
+}
+
+func (b *decodedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF {
+		err = b.src.explain(err)
+	}
+	return n, err
+}
+
 // plain takes a content coding that the upstream was not asked for off an answer that has to be read on its way, and reports whether its body
 // is one without.
 func (x *exchange) plain(res *http.Response) bool {

@@ -96,7 +96,7 @@ type exchange struct {
 	translation  *rewrite.Translation // nil: body bytes pass as they are
 	translated   *translated          // its round trip
 	sent         *capture.Copy        // the request as the upstream got it, where that is not as it came
-	said         *capture.Copy        // the answer of the upstream to a translated call, when it is no stream; nil: it is one
+	said         *capture.Copy        // what the upstream answered to a translated call: whole as it came, or, while the record is made, what its stream adds up to
 	room         *capture.Copy        // memory for sent; nil: there is none, or sent is in it
 	lent         *capture.Copy        // what has lent the request to its translation; nil: nothing has
 	alone        bool                 // the request has come back from a file, and no other may meanwhile

@@ -120,7 +120,7 @@ func statusCategory(status int) string {
 const (
 	codeUpstreamUnavailable = "upstream_unavailable"
 	codeUpstreamCut         = "upstream_cut"
-	codeUpstreamInvalid     = "upstream_invalid" // as rewrite.CodeUpstreamInvalid
+	codeUpstreamInvalid     = "upstream_invalid" // as canon.CodeUpstreamInvalid
 	codeUpstreamTimeout     = "upstream_timeout"
 	codeUnsupported         = "unsupported_parameter" // as canon.CodeUnsupported
 	codeTooLarge            = "request_too_large"

@@ -3,7 +3,6 @@ package proxy
 import (
 	"testing"
 
-	"rolltap/rewrite"
 	"rolltap/rewrite/canon"
 	"rolltap/rewrite/dialect"
 )
@@ -56,7 +55,7 @@ func TestEndings(t *testing.T) {
 // Words that rewrite uses too are written here once more, since this is the place where they are documented.
 func TestCodesOfRewriteAreTheSame(t *testing.T) {
 	for ours, theirs := range map[string]string{
-		codeUpstreamInvalid: rewrite.CodeUpstreamInvalid, codeUnsupported: canon.CodeUnsupported, codeInvalidRequest: canon.CodeInvalid,
+		codeUpstreamInvalid: canon.CodeUpstreamInvalid, codeUnsupported: canon.CodeUnsupported, codeInvalidRequest: canon.CodeInvalid,
 	} {
 		if ours != theirs {
 			t.Errorf("%s is %s in rewrite", ours, theirs)

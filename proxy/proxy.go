@@ -46,8 +46,7 @@ type Handler struct {
 	windows      windows
 	memory       memory
 	slots        *semaphore.Weighted // nil: no bound
-	bursts       *capture.Budget
-	burstMost    int64 // of them that one exchange may have: all
+	bursts       *capture.Budget     // see brace
 	buffers      *bufferPool
 	small        *bufferPool // of pumps: a translated stream holds two as long as it lasts
 	copyOptions  capture.CopyOptions
@@ -446,7 +445,7 @@ func newHandler(cfg Config, log *zap.Logger, m *metrics.Metrics, store *capture.
 		foldOptions: capture.CopyOptions{
 			Max: math.MaxInt64, Budget: capture.NewBudget(memoryFor(foldBudget)),
 		},
-		bursts: capture.NewBudget(memoryFor(burstBudget)), burstMost: memoryFor(burstBudget),
+		bursts:       capture.NewBudget(memoryFor(burstBudget)),
 		wholeRequest: memoryFor(int64(cfg.MaxRequestBytes)),
 		wholeAnswer:  int(memoryFor(maxAnswer)),
 	}

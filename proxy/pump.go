@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -162,54 +161,4 @@ func (p *pump) tell() {
 	p.x.slot = p.slot // given back by finish
 	p.x.attempted, p.x.sentAt = p.attempted, p.sentAt
 	p.x.waited += p.waited
-}
-
-// errUndecodable says that a body came, and is not what its content coding says.
-var errUndecodable = errors.New("the upstream's answer cannot be decoded")
-
-// plainBody is the body of an answer without the content coding that it was not asked to have.
-func plainBody(res *http.Response) (io.ReadCloser, error) {
-	coding := contentCoding(res.Header)
-	if coding == "" {
-		return res.Body, nil
-	}
-	b := &decodedBody{src: res.Body}
-	d, err := newDecoder(coding, readerFunc(b.fetch))
-	if err != nil {
-		return nil, b.explain(err)
-	}
-	b.ReadCloser = d
-	return b, nil
-}
-
-// decodedBody tells a body that broke off from one that cannot be decoded.
-type decodedBody struct {
-	io.ReadCloser // the decoder
-	src           io.Reader
-	broke         bool // src has
-}
-
-type readerFunc func(p []byte) (int, error)
-
-func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
-
-func (b *decodedBody) fetch(p []byte) (int, error) {
-	n, err := b.src.Read(p)
-	b.broke = err != nil && err != io.EOF
-	return n, err
-}
-
-func (b *decodedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if err != nil && err != io.EOF {
-		err = b.explain(err)
-	}
-	return n, err
-}
-
-func (b *decodedBody) explain(err error) error {
-	if b.broke || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		return err
-	}
-	return fmt.Errorf("%w: %w", errUndecodable, err)
 }

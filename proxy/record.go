@@ -198,10 +198,19 @@ func (h *Handler) whole(c *capture.Copy, most int64, use func(body []byte)) {
 	}
 	h.reading.Lock()
 	defer h.reading.Unlock()
-	body := make([]byte, c.Len())
-	if _, err := io.ReadFull(c.NewReader(), body); err == nil {
+	if body, err := readBack(c, c.Len()); err == nil {
 		use(body)
 	}
+}
+
+// readBack is the n bytes of a copy in one piece, which is the copy's own where it is in memory. It is an error when it has fewer.
+func readBack(c *capture.Copy, n int64) ([]byte, error) {
+	if body, ok := c.Bytes(); ok && int64(len(body)) == n {
+		return body, nil
+	}
+	body := make([]byte, n)
+	_, err := io.ReadFull(c.NewReader(), body)
+	return body, err
 }
 
 // ttft is the time to the first content of a stream, to the first byte of anything else; negative when there was none.

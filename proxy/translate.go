@@ -231,15 +231,16 @@ func (tr *translated) take(c chunk) (*http.Response, error) {
 			return tr.answer()
 		}
 		if had+len(c.data) > tr.x.h.wholeAnswer {
-			return tr.broken(situationInvalid, http.StatusBadGateway, codeUpstreamInvalid, "the upstream's answer is too long to be translated")
+			return tr.invalid("the upstream's answer is too long to be translated")
 		}
 		tr.x.hear(c.data)
 		switch {
 		case c.err == nil:
 			return nil, nil
-		case errors.Is(c.err, errUndecodable) && tr.head.StatusCode < 400: // the status of an error says enough
-			return tr.undecodable(c.err)
 		case errors.Is(c.err, errUndecodable):
+			if tr.head.StatusCode < 400 { // the status of an error says enough
+				return tr.invalid(c.err.Error())
+			}
 		case !errors.Is(c.err, io.EOF):
 			return tr.lost(situationCut, c.err)
 		}
@@ -294,7 +295,7 @@ func (tr *translated) advance(out []byte, err error) (*http.Response, error) {
 			return tr.broken(situationTruncated, http.StatusBadGateway, codeUpstreamCut, upstreamError+"it ended its stream without an end")
 		}
 		if errors.Is(err, errUndecodable) {
-			return tr.undecodable(err)
+			return tr.invalid(err.Error())
 		}
 		return tr.lost(situationCut, err)
 	default:
@@ -309,8 +310,8 @@ func (tr *translated) advance(out []byte, err error) (*http.Response, error) {
 // failed ends the answer with what its translation says went wrong: an error of the upstream in disguise, or no answer at all.
 func (tr *translated) failed(err error) (*http.Response, error) {
 	var p *canon.Problem
-	if !errors.As(err, &p) || p.Code == rewrite.CodeUpstreamInvalid {
-		return tr.broken(situationInvalid, http.StatusBadGateway, codeUpstreamInvalid, err.Error())
+	if !errors.As(err, &p) || p.Code == codeUpstreamInvalid {
+		return tr.invalid(err.Error())
 	}
 	return tr.problem(p)
 }
@@ -367,9 +368,9 @@ func (tr *translated) broken(s situation, status int, code, message string) (*ht
 	return tr.response(http.StatusOK, true, -1), nil
 }
 
-// undecodable ends an answer that is not what its content coding says, behind what of it was.
-func (tr *translated) undecodable(err error) (*http.Response, error) {
-	return tr.broken(situationInvalid, http.StatusBadGateway, codeUpstreamInvalid, err.Error())
+// invalid ends an answer that came and is none that can be translated, behind what of it was.
+func (tr *translated) invalid(message string) (*http.Response, error) {
+	return tr.broken(situationInvalid, http.StatusBadGateway, codeUpstreamInvalid, message)
 }
 
 // lost ends an answer whose upstream broke off.

@@ -13,7 +13,7 @@ func (tr *translated) answer() (*http.Response, error) {
 	said, err := tr.x.takeWhole()
 	if err != nil {
 		tr.x.cause = err
-		return tr.broken(situationInvalid, http.StatusBadGateway, codeUpstreamInvalid, "the upstream's answer was too long for memory, and could not be read back from its file")
+		return tr.invalid("the upstream's answer was too long for memory, and could not be read back from its file")
 	}
 	switch status := tr.head.StatusCode; {
 	case status >= 400:
@@ -22,8 +22,7 @@ func (tr *translated) answer() (*http.Response, error) {
 		}
 		return tr.problem(tr.t.Problem(status, said))
 	case status >= 300 || status < 200:
-		return tr.broken(situationInvalid, http.StatusBadGateway, codeUpstreamInvalid,
-			fmt.Sprintf("the upstream answered %d, which cannot be translated", status))
+		return tr.invalid(fmt.Sprintf("the upstream answered %d, which cannot be translated", status))
 	}
 	if t := tr.x.taught; t != nil {
 		said = t.hider.AppendWhole(nil, said)
@@ -72,11 +71,8 @@ func (x *exchange) hear(p []byte) {
 // takeWhole is what the upstream said, in one piece, once it is this exchange's turn to make much of it. Nobody keeps anything of it.
 func (x *exchange) takeWhole() ([]byte, error) {
 	x.brace(int(x.said.Len()))
-	if said, ok := x.said.Bytes(); ok && !x.said.Truncated() {
-		return said, nil
-	}
-	said := make([]byte, x.said.Total())
-	if _, err := io.ReadFull(x.said.NewReader(), said); err != nil {
+	said, err := readBack(x.said, x.said.Total())
+	if err != nil {
 		return nil, fmt.Errorf("read the upstream's answer back: %w", err)
 	}
 	return said, nil

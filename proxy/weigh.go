@@ -129,7 +129,7 @@ const (
 
 // brace waits for its turn to make much of n bytes, until relax. Who has waited for as long as anybody may goes on without one.
 func (x *exchange) brace(n int) {
-	need := min(int64(n)*burst, x.h.burstMost)
+	need := min(int64(n)*burst, x.h.bursts.Size()) // nobody can have more
 	if need <= freeBurst || x.turn.Hold(need) {
 		return
 	}

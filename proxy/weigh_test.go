@@ -160,7 +160,7 @@ func TestLongStreams_tooLongToFold(t *testing.T) {
 func TestLongEnds_takeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const budget = 10 << 20
-		h := &Handler{bursts: capture.NewBudget(budget), burstMost: budget}
+		h := &Handler{bursts: capture.NewBudget(budget)}
 		of := func() *exchange {
 			return &exchange{h: h, ctx: t.Context(), start: time.Now(), turn: capture.Loan{Budget: h.bursts}}
 		}
@@ -230,7 +230,7 @@ func TestLongEnds_giveTheTurnBack(t *testing.T) {
 				eventually(t, "every turn is over", func() bool {
 					all := capture.Loan{Budget: h.bursts}
 					defer all.Release()
-					return all.Hold(h.burstMost)
+					return all.Hold(h.bursts.Size())
 				})
 				if n := len(r.records("r")); n != 2 {
 					t.Errorf("%d records", n)

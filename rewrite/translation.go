@@ -214,9 +214,6 @@ func noAnswer(why string) *canon.Problem {
 	return canon.Unreadable("the upstream's answer is no answer of its dialect: " + why)
 }
 
-// CodeUpstreamInvalid is the x-rolltap-error word of answers that cannot be translated.
-const CodeUpstreamInvalid = canon.CodeUpstreamInvalid
-
 // checkNames refuses an object that has two members of one name. Readers take the first or the last, so the client could mean another than the
 // upstream was sent.
 func checkNames(body []byte) error {
